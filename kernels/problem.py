@@ -20,7 +20,7 @@ from pydantic import (
 
 from .dtypes import DTYPE_SIZE_BYTES, dtype_size_bytes
 from .layouts import padded_sf_128x4_shape
-from .problem_scope import argument_name, axes_in_order, scalar_value, workload_axes
+from .problem_scope import argument_name, axis_name, axis_value, scalar_value, workload_axes
 from .record import Record
 from .yaml_types import NAMED, Flag, Mistake, Text, expression, form, known
 
@@ -85,7 +85,7 @@ class Workload(Record):
 
     @model_validator(mode="after")
     def _is_named_by_its_axes(self, info: ValidationInfo) -> Self:
-        if info.context is not None:
+        if info.context is not None and info.context.is_whole:
             wanted = "x".join(f"{axis.lower()}{self.axes[axis]}" for axis in info.context.variables)
             if self.name != wanted:
                 raise Mistake(f"its axes ask for the name {wanted!r}")
@@ -113,7 +113,10 @@ class Problem(Record):
     name: Annotated[Text, form(r"[a-z][a-z0-9_]{0,79}")]
     op_type: Text
     description: Text
-    axes: Annotated[dict[str, str | None], BeforeValidator(axes_in_order)]
+    axes: dict[
+        Annotated[str, AfterValidator(axis_name)],
+        Annotated[str | None, BeforeValidator(axis_value)],
+    ]
     """Axis name to its expression; None for a variable axis."""
     tensors: Annotated[tuple[TensorSpec, ...], NAMED]
     """In call order."""

@@ -24,6 +24,8 @@ class ProblemScope:
 
     axes: dict[str, str | None] = field(default_factory=dict[str, str | None])
     """Axis name to its expression; None for a variable axis."""
+    is_whole: bool = True
+    """Whether each axis has its value; else no workload can be judged by all of them."""
     arguments: set[str] = field(default_factory=set[str])
 
     @property
@@ -32,29 +34,35 @@ class ProblemScope:
         return [axis for axis, expression in self.axes.items() if expression is None]
 
 
-def axes_in_order(value: object, info: ValidationInfo) -> object:
-    """Return the expression of each axis; a computed one may use those above it."""
-    if info.context is None or not isinstance(value, dict):
-        return value
-    axes = cast(ProblemScope, info.context).axes
-    for name, entry in cast(dict[str, object], value).items():
+def axis_name(name: str, info: ValidationInfo) -> str:
+    """Return the name of an axis, which what follows may use even where it is wrong."""
+    if info.context is not None:
+        scope = cast(ProblemScope, info.context)
+        scope.axes[name] = None
         if not _AXIS_NAME.fullmatch(name):
-            shown = f"{name[:80]!r} does not have the form {_AXIS_NAME.pattern}"
-            raise Mistake(shown, at=(name,))
-        axes[name] = _axis(name, entry, frozenset(axes))
-    return axes
+            raise Mistake(f"{name[:80]!r} does not have the form {_AXIS_NAME.pattern}")
+    return name
 
 
-def _axis(name: str, entry: object, above: frozenset[str]) -> str | None:
-    if entry == {"var": True}:
-        return None
-    text = cast(dict[str, object], entry).get("expr") if isinstance(entry, dict) else None
-    if entry != {"expr": text} or not isinstance(text, str | int) or isinstance(text, bool):
-        raise Mistake("expected either {var: true} or {expr: ...}", at=(name,))
-    try:
-        return checked_expression(str(text), above)
-    except Mistake as mistake:
-        raise Mistake(str(mistake), at=(name, "expr")) from mistake
+def axis_value(value: object, info: ValidationInfo) -> object:
+    """Return the expression of the axis that was named last, over those above it, or None."""
+    if info.context is None:
+        return value
+    scope = cast(ProblemScope, info.context)
+    *above, name = scope.axes
+    match value:
+        case {"var": True, **more} if not more:
+            return None
+        case {"expr": str() | int() as text, **more} if not more and not isinstance(text, bool):
+            try:
+                scope.axes[name] = checked_expression(str(text), frozenset(above))
+            except Mistake as mistake:
+                scope.is_whole = False
+                raise Mistake(str(mistake), at=("expr",)) from mistake
+            return scope.axes[name]
+        case _:
+            scope.is_whole = False
+            raise Mistake("expected either {var: true} or {expr: ...}")
 
 
 def argument_name(name: str, info: ValidationInfo) -> str:
@@ -86,6 +94,8 @@ def workload_axes(value: object, info: ValidationInfo) -> object:
             raise Mistake(f"{axis[:80]!r} is no variable axis; {known}", at=(axis,))
         if type(number) is not int or not 1 <= number <= MAX_AXIS:
             raise Unlike(f"an integer 1 to {MAX_AXIS}", at=(axis,))
+    if not scope.is_whole:
+        return given
     if missing := [axis for axis in scope.variables if axis not in given]:
         raise Mistake(f"no value for {', '.join(missing)}")
     return _computed(scope.axes, cast(Mapping[str, int], given))

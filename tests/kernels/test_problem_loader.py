@@ -44,6 +44,7 @@ def test_the_oracle_of_the_tiny_problem_loads(tmp_path: Path) -> None:
         ('HB: {expr: "H // 16"}', 'HB: {expr: "H // 0"}', "division by zero"),
         ('HB: {expr: "H // 16"}', 'HB: {expr: "H // 128"}', "HB = H // 128 is 0"),
         ('HB: {expr: "H // 16"}', "HB: {}", "either {var: true} or {expr: ...}"),
+        ("H: {var: true}", "H: {var: 1}", "axes: H: expected either {var: true} or {expr: ...}"),
         ("HB: {", "hb: {", "'hb' does not have the form"),
         ("row_axis: B", "row_axis: R", "row_axis: unknown axis 'R'"),
         ("b8xh64: {axes: {B: 8,", "b8xh64: {axes: {B: 9,", "ask for the name 'b9xh64'"),
@@ -89,6 +90,18 @@ def test_several_mistakes_are_told_at_once(tmp_path: Path) -> None:
         load_problem(folder)
     assert "tensor out: role" in str(caught.value)
     assert "row_axis" in str(caught.value)
+
+
+def test_mistakes_of_axes_are_told_one_by_one_and_blamed_on_nothing_else(tmp_path: Path) -> None:
+    folder = write_tiny_problem(tmp_path)
+    axes = '{B: {vra: true}, h: {var: true}, H: {var: true}, HB: {expr: "H /"}}'
+    text = PROBLEM_YAML.replace('{B: {var: true}, H: {var: true}, HB: {expr: "H // 16"}}', axes)
+    (folder / "problem.yaml").write_text(text)
+    with pytest.raises(ToolError) as caught:
+        load_problem(folder)
+    told = [line.split(": ", 1)[1] for line in str(caught.value).splitlines()]
+    assert [line.split(": ")[2] for line in told] == ["B", "h", "HB"]
+    assert all(line.startswith("problem: axes: ") for line in told)
 
 
 @pytest.mark.parametrize(

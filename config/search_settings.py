@@ -237,8 +237,10 @@ def _refuse_repeated_keys(node: Any, name: str) -> None:
         return
     seen: set[str] = set()
     for key, value in node.value:
+        line = key.start_mark.line + 1
+        if not isinstance(key, yaml.ScalarNode):
+            raise ToolError(f"{name}, line {line}: a key is a word, not a list or a mapping")
         if key.value in seen:
-            line = key.start_mark.line + 1
             raise ToolError(f"{name}, line {line}: {key.value} stands there twice")
         seen.add(key.value)
         _refuse_repeated_keys(value, name)

@@ -73,6 +73,8 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
         ("roles: {painter: {model: x}}", "unknown key roles.painter; did you mean roles.planner?"),
         ("zzz: 1", "unknown key zzz; the keys are in search.yaml"),
         ("7: 1", "unknown key 7"),
+        ("{a: 1}: 4", "line 1: a key is a word, not a list or a mapping"),
+        ("beam: {width: 4, ? [a] : 4}", "line 1: a key is a word, not a list or a mapping"),
         ("beam: 4", "beam is 4; it has keys of its own: width, refine_rounds"),
         ("beam: {width: 0}", "beam.width is 0"),
         ("beam: {width: four}", "beam.width is 'four'"),

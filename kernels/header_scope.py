@@ -9,7 +9,7 @@ from pydantic import AfterValidator, ValidationInfo
 from kopt.config.near_matches import near_matches
 
 from .problem import Problem
-from .yaml_types import Mistake, Unlike, checked_expression
+from .yaml_types import UNQUOTED, Mistake, Unlike, checked_expression
 
 _TUNE_NAME = re.compile(r"[A-Z][A-Z0-9_]{2,31}")
 _TUNE_FORM = (
@@ -129,7 +129,9 @@ def argument(value: object, info: ValidationInfo) -> object:
 def _typed_argument(value: dict[str, object], scope: Scope) -> object:
     for key in value:
         if key not in ("int32", "int64"):
-            raise Mistake(f"unknown key {key!r}; {near_matches(key, ('int32', 'int64'))}")
+            known = near_matches(key, ("int32", "int64"))
+            hint = UNQUOTED if value[key] is None else None
+            raise Mistake(f"unknown key {key!r}; {known}", hint)
     if len(value) != 1:
         raise Mistake("expected {int32: expr} or {int64: expr}")
     ((int_type, text),) = value.items()

@@ -49,8 +49,8 @@ def _cluster_mistakes(launch: Launch) -> Iterator[str]:
     blocks = prod(launch.cluster)
     if blocks > MAX_CLUSTER_BLOCKS:
         yield (
-            f"a cluster of {blocks} blocks; at most {MAX_CLUSTER_BLOCKS} are portable: sizes up to"
-            " 16 are not supported"
+            f"a cluster of {blocks} blocks; at most {MAX_CLUSTER_BLOCKS} are allowed: larger ones"
+            " are not portable"
         )
     for axis, grid, cluster in zip("xyz", launch.grid, launch.cluster, strict=True):
         if grid % cluster:

@@ -14,7 +14,7 @@ from kopt.config.near_matches import near_matches
 
 from .record import Diagnostic, Record
 from .strict_yaml import Mapping, Node, Scalar, Sequence
-from .yaml_types import Entry, Mistake, Unlike
+from .yaml_types import UNQUOTED, Entry, Mistake, Unlike
 
 R = TypeVar("R", bound=Record)
 
@@ -123,7 +123,7 @@ def _diagnostic(error: dict[str, Any], record: type[Record], root: _Place) -> Di
         known = _keys(record, steps[:-1], parent.is_named)
         message = f"unknown key {steps[-1]!r}; {near_matches(steps[-1], known)}"
         if place.node == Scalar(None, "", place.node.line):
-            hint = "inside { } a text with commas needs quotes"
+            hint = UNQUOTED
         place = parent
     elif isinstance(cause, Mistake) and not isinstance(cause, Unlike):
         message = str(cause)

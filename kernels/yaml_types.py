@@ -15,6 +15,9 @@ from kopt.config.near_matches import near_matches
 from .expressions import ExpressionError, check_expression, split_expressions
 from .record import Record
 
+UNQUOTED = "inside { } a text with commas needs quotes"
+"""What to do about a key without a value: `{int32: ceil_div(H, 2)}` is the key `2)`."""
+
 
 class Mistake(ValueError):
     """What is wrong with a value: `at` leads from the value to the part that is meant."""

@@ -220,6 +220,13 @@ def test_each_mistake_of_a_file_is_told_in_one_pass(tmp_path: Path) -> None:
     assert sorted(line or 0 for line in lines) == [2, 6, 8]
 
 
+def test_unquoted_commas_inside_braces_say_what_to_do(tmp_path: Path) -> None:
+    header = FULL.replace('{int64: "B * H"}', "{int64: ceil_div(B, H)}")
+    assert parsed(tmp_path, header).diagnostics[0].hint == (
+        "inside { } a text with commas needs quotes"
+    )
+
+
 def test_open_comment_is_reported(tmp_path: Path) -> None:
     outcome = parse_header(Candidate("/* kopt: 1\nfamily: other\n"), tiny_problem(tmp_path))
     assert "never closed" in outcome.diagnostics[0].message

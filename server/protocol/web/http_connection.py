@@ -11,6 +11,7 @@ the other end of a loopback connection sure to be there.
 import asyncio
 import contextlib
 import ipaddress
+import os
 import socket
 from collections import Counter
 from collections.abc import Callable
@@ -23,10 +24,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from .local_peer import Peer, peer_of
 from .request_limits import HttpLimits, on_the_wire, refused
 
-_FOREIGN = (
-    "kopt serves its own user on this machine and no other; with --token-file it serves whoever has"
-    " a token"
-)
 _UNKNOWN = (
     "kopt cannot tell whose process this is, and serves its own user's alone; try again, or start"
     " the server with --token-file"
@@ -63,7 +60,7 @@ class Admission:
         if peer is not None and peer.is_own:
             return Admitted(peer, None)
         if not self._serves_strangers:
-            return refused(403, _FOREIGN if peer is not None and peer.inode else _UNKNOWN)
+            return refused(403, _foreign() if peer is not None and peer.inode else _UNKNOWN)
         stranger = _stranger(address, peer)
         if (
             self._held[stranger] >= self.limits.connections_of_one
@@ -78,6 +75,13 @@ class Admission:
         if admitted.counted_as is not None:
             self._held[admitted.counted_as] -= 1
             self._held += Counter()  # drops what counts none
+
+
+def _foreign() -> str:
+    return (
+        f"kopt serves the user with the id {os.geteuid()} on this machine and no other; with"
+        " --token-file it serves whoever has a token"
+    )
 
 
 def _address(connection: socket.socket) -> ipaddress.IPv4Address | ipaddress.IPv6Address:

@@ -1,5 +1,6 @@
 """Which connections are kept: whose, and how many of whom."""
 
+import os
 import socket
 from collections.abc import Iterator
 
@@ -37,6 +38,7 @@ class Come:
 
     def __init__(self, connection: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
         """Tell of `connection` what a test says."""
+        self.said = ""
         self._connection = connection
         self._monkeypatch = monkeypatch
 
@@ -48,7 +50,10 @@ class Come:
 
         self._monkeypatch.setattr(http_connection, "peer_of", told)
         found = door.enter(self._connection)
-        return found.status_code if isinstance(found, Response) else found
+        if not isinstance(found, Response):
+            return found
+        self.said = bytes(found.body).decode()
+        return found.status_code
 
 
 @pytest.mark.parametrize("peer", [ALICE, CLOSED, None])
@@ -58,6 +63,11 @@ def test_without_tokens_whoever_is_not_known_as_the_own_user_is_refused(
     door = Admission(LIMITS, serves_strangers=False)
     assert come(door, peer) == 403
     assert come(door, OWN) == Admitted(OWN, None)
+
+
+def test_a_user_who_is_refused_is_told_whom_the_server_serves(come: Come) -> None:
+    come(Admission(LIMITS, serves_strangers=False), ALICE)
+    assert f"serves the user with the id {os.geteuid()} on this machine" in come.said
 
 
 def test_a_connection_that_is_reset_before_it_is_looked_at_is_refused() -> None:

@@ -57,11 +57,8 @@ def quantize_inputs(workload: Workload, rng: np.random.Generator, regime: str) -
     return {"input": values, "global_scale": _global_scale(decode(values), regime)}
 
 
-def quantize_expected(
-    inputs: Arrays, scalars: Mapping[str, float | int], layout: Layout
-) -> dict[str, Expected]:
-    """Return the input in NVFP4; the problem has no scalars."""
-    del scalars
+def quantize_expected(inputs: Arrays, layout: Layout) -> dict[str, Expected]:
+    """Return the input in NVFP4."""
     x = inputs["input"]
     quantized = quantize_blocks(decode(x), decode(inputs["global_scale"]))
     return expected_outputs(quantized, layout, np.ones(len(x), dtype=np.bool_))
@@ -89,15 +86,11 @@ def silu_mul_inputs(workload: Workload, rng: np.random.Generator, regime: str) -
     return {"input": values, "global_scale": scales, "mask": mask}
 
 
-def silu_mul_expected(
-    inputs: Arrays, scalars: Mapping[str, float | int], layout: Layout
-) -> dict[str, Expected]:
+def silu_mul_expected(inputs: Arrays, layout: Layout) -> dict[str, Expected]:
     """Return silu(gate) * up in NVFP4 for the first mask[b] rows of every expert b.
 
-    All other rows keep what they had; 0 stands for them in `exact` and `rounded`. The problem has
-    no scalars.
+    All other rows keep what they had; 0 stands for them in `exact` and `rounded`.
     """
-    del scalars
     shape: tuple[int, ...] = inputs["input"].shape
     experts, rows, both = shape
     mask: npt.NDArray[np.int32] = inputs["mask"].reshape(experts, 1)

@@ -1,10 +1,15 @@
 """Oracle of add_rmsnorm_fp4quant_sf128x4: residual, codes and scales in 128x4 tiles, in float64."""
 
-from functools import partial
+from collections.abc import Mapping
 
 from kopt.kernels.nvfp4_operators import add_rmsnorm_expected, add_rmsnorm_inputs
+from kopt.kernels.oracle import Arrays, Expected
 
 __all__ = ["expected", "make_inputs"]
 
 make_inputs = add_rmsnorm_inputs
-expected = partial(add_rmsnorm_expected, layout="sf_128x4")
+
+
+def expected(inputs: Arrays, scalars: Mapping[str, float | int]) -> dict[str, Expected]:
+    """Return residual, out and block_scale."""
+    return add_rmsnorm_expected(inputs, scalars, layout="sf_128x4")

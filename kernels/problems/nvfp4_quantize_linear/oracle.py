@@ -1,10 +1,15 @@
 """Oracle of nvfp4_quantize_linear: packed codes and row-major scales, in float64."""
 
-from functools import partial
+from collections.abc import Mapping
 
 from kopt.kernels.nvfp4_operators import quantize_expected, quantize_inputs
+from kopt.kernels.oracle import Arrays, Expected
 
 __all__ = ["expected", "make_inputs"]
 
 make_inputs = quantize_inputs
-expected = partial(quantize_expected, layout="row_major")
+
+
+def expected(inputs: Arrays, scalars: Mapping[str, float | int]) -> dict[str, Expected]:
+    """Return out and block_scale; the problem has no scalars."""
+    return quantize_expected(inputs, layout="row_major")

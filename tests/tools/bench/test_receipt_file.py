@@ -1,5 +1,6 @@
 """Receipts on disk: what is read back, and what is refused."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -7,17 +8,41 @@ from typing import Any
 import pytest
 
 from kopt.config.errors import ToolError
+from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.receipt import Receipt
 from kopt.kernels.shipped_kernels import source_of
-from kopt.tools.bench.receipt_file import read_receipt, receipt_text, seal
+from kopt.tools.bench.receipt_file import DECISIVE_FILES, read_receipt, receipt_text, seal
 from support.bench_cases import CANDIDATE
 from support.receipts import old_format, sealed_receipt, write_receipt, write_winner
+
+PACKAGED = {
+    "add_rmsnorm_fp4quant": "a7e18200de12",
+    "add_rmsnorm_fp4quant_sf128x4": "56493e17935e",
+    "fused_add_rmsnorm": "dff6a7f272a8",
+    "fused_add_rmsnorm_fp8_block_quant": "80b1bfae10b7",
+    "fused_add_rmsnorm_quant": "923f96dd59f5",
+    "merge_state": "2a1c4b85951d",
+    "nvfp4_quantize": "4de6e7f83e3d",
+    "nvfp4_quantize_linear": "7d99a2ee23ab",
+    "rope_quantize_fp8": "8f30f744fee0",
+    "silu_and_mul": "ef12da36191f",
+    "silu_mul_fp4quant": "a21d76f3889a",
+    "silu_mul_fp4quant_linear": "2f9b5e5e46f1",
+}
+"""Beginnings of SHA-256 of problem.yaml and oracle.py, one behind the other."""
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A whole receipt."""
     return write_winner(tmp_path, sealed_receipt())[0]
+
+
+@pytest.mark.parametrize(("name", "digest"), PACKAGED.items())
+def test_receipts_of_users_stay_those_of_the_packaged_problems(name: str, digest: str) -> None:
+    folder = load_problems()[name].folder
+    content = b"".join((folder / file).read_bytes() for file in DECISIVE_FILES)
+    assert hashlib.sha256(content).hexdigest().startswith(digest)
 
 
 def test_a_receipt_reads_back_as_it_was_written(path: Path) -> None:

@@ -12,4 +12,4 @@ make_inputs = quantize_inputs
 
 def expected(inputs: Arrays, scalars: Mapping[str, float | int]) -> dict[str, Expected]:
     """Return out and block_scale; the problem has no scalars."""
-    return quantize_expected(inputs, scalars, layout="sf_128x4")
+    return quantize_expected(inputs, layout="sf_128x4")

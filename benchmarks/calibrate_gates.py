@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 from honest_orders import Arrays, Order, emulations
 
+from kopt.kernels.case_inputs import CASE_REGIMES, fill_ignored
+from kopt.kernels.case_inputs import draw_inputs as draw_case
 from kopt.kernels.expressions import evaluate_expression
-from kopt.kernels.input_regimes import REGIMES
 from kopt.kernels.oracle import load_oracle
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import load_problems
@@ -78,7 +79,8 @@ def main() -> None:
                     scalar.name: np.array(scalar.value, dtype=np.float32)
                     for scalar in problem.scalars
                 }
-                outputs = emulation.run({**inputs, **scalars}, order, rng)
+                given = fill_ignored(problem, inputs, regime)
+                outputs = emulation.run({**given, **scalars}, order, rng)
                 got = _over_poison(data, outputs)
                 _measure(data, got, seen, regime)
             _print_line(name, order, seen)
@@ -93,7 +95,7 @@ def main() -> None:
 def _draws(problem: Problem, seeds: int) -> Iterator[tuple[str, int]]:
     names = {tensor.name for tensor in problem.tensors}
     rich = _TIE_RICH if "residual" in names else ()
-    for regime in (*REGIMES, *rich):
+    for regime in (*CASE_REGIMES, *rich):
         for seed in range(1, seeds + 1):
             yield regime, seed
 
@@ -111,11 +113,11 @@ def small_workload(problem: Problem, rows: int) -> Workload:
 
 
 def draw_inputs(problem: Problem, workload: Workload, regime: str, seed: int) -> Arrays:
-    """Return inputs of one of `REGIMES`, or tie-rich ones."""
+    """Return inputs of one of `CASE_REGIMES`, or tie-rich ones."""
     rng = np.random.default_rng([seed, 0])
     oracle = load_oracle(problem)
-    if regime in REGIMES:
-        return oracle.make_inputs(workload, rng, regime)
+    if regime in CASE_REGIMES:
+        return draw_case(problem, oracle, workload, rng, regime)
     inputs = oracle.make_inputs(workload, rng, "normal")
     shape = inputs["input"].shape
     x: npt.NDArray[np.float64] = rng.integers(-32, 33, shape) / 8

@@ -164,9 +164,14 @@ def _merge(inputs: Mapping[str, Any], order: Order, rng: np.random.Generator) ->
         share_a = np.where(total > 0, _noisy(weight_a / total, rng), 0).astype(np.float32)
         share_b = np.where(total > 0, _noisy(weight_b / total, rng), 0).astype(np.float32)
         s_merged = (np.log2(total) + top).astype(np.float32)
-    v = inputs["v_a"].astype(np.float32) * share_a[..., None]
-    v += inputs["v_b"].astype(np.float32) * share_b[..., None]
+    v = _weighted(inputs["v_a"], share_a) + _weighted(inputs["v_b"], share_b)
     return {"v_merged": round_to_bf16(v), "s_merged": s_merged}
+
+
+def _weighted(vectors: npt.NDArray[Any], share: Float32s) -> Float32s:
+    """Return vectors times their shares; without a share they count for nothing."""
+    result: Float32s = np.where(share[..., None] > 0, vectors, 0).astype(np.float32)
+    return result * share[..., None]
 
 
 def _rope(inputs: Mapping[str, Any], order: Order, rng: np.random.Generator) -> Arrays:

@@ -22,6 +22,7 @@ from kopt.config.errors import ToolError
 from .problem import Problem, Workload
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+Inputs = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)

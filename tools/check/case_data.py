@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kopt.config.errors import KoptError, ToolError
+from kopt.kernels.case_inputs import CASE_REGIMES, draw_inputs, fill_ignored
 from kopt.kernels.dtypes import numpy_dtype
-from kopt.kernels.input_regimes import REGIMES
 from kopt.kernels.oracle import load_oracle
 from kopt.kernels.problem import Problem, Workload, storage_shape
 
@@ -39,15 +39,15 @@ class CaseData:
 
 
 def make_case_data(key: CaseKey) -> CaseData:
-    """Run the oracle: `numpy.random.default_rng([seed, place of the regime in REGIMES])`.
+    """Run the oracle: `numpy.random.default_rng([seed, place of regime in CASE_REGIMES])`.
 
     Raises:
         ToolError: The oracle is missing or fails, or its arrays are not those of the problem.
     """
     oracle = load_oracle(key.problem)
-    rng = np.random.default_rng([key.seed, REGIMES.index(key.regime)])
+    rng = np.random.default_rng([key.seed, CASE_REGIMES.index(key.regime)])
     with _oracle_call(key, "make_inputs"):
-        inputs = oracle.make_inputs(key.workload, rng, key.regime)
+        inputs = draw_inputs(key.problem, oracle, key.workload, rng, key.regime)
     _refuse_wrong_arrays(key, inputs, ("in", "inout"))
     scalars = {scalar.name: scalar.value for scalar in key.problem.scalars}
     with _oracle_call(key, "expected"):
@@ -55,6 +55,7 @@ def make_case_data(key: CaseKey) -> CaseData:
     _refuse_wrong_arrays(
         key, {name: entry.rounded for name, entry in expected.items()}, ("out", "inout")
     )
+    inputs = fill_ignored(key.problem, inputs, key.regime)
     for array in inputs.values():
         array.setflags(write=False)
     references = {

@@ -4,14 +4,15 @@ quick: one visible seed of normal inputs under both poisons, natural schedule.
 full:  every regime, spread over the visible and the hidden seeds, each run under the next schedule
        and the other poison; `zero_blocks` under both, for there any code may be right and only the
        pair tells whether it was written. A large workload has one visible and one hidden seed:
-       one case each where a smaller workload has met every regime, else all regimes.
+       ordinary inputs, and `assorted`, which has every regime in rows of one call. Where no smaller
+       workload has met them alone, those that depend on more than a row follow.
 """
 
 from dataclasses import dataclass
 from itertools import cycle, islice
 
+from kopt.kernels.case_inputs import ASSORTED, SINGLE_REGIMES
 from kopt.kernels.check_result import CheckLevel
-from kopt.kernels.input_regimes import REGIMES
 from kopt.kernels.problem import Problem, Workload, tensor_size_bytes
 
 from .unwritten_gate import POISONS
@@ -24,13 +25,14 @@ HIDDEN_SEEDS = 2
 _NEEDS_BOTH_POISONS = "zero_blocks"
 LEVEL_REGIMES: dict[CheckLevel, tuple[str, ...]] = {
     "quick": ("normal",),
-    "full": ("normal", "mixed", "zero_blocks", "outliers", "tiny", "huge"),
+    "full": ("normal", "mixed", "zero_blocks", "outliers", "tiny", "huge", "channels", "edges"),
 }
-"""Regimes that a level asks for: ordinary inputs, then the most telling first, for large workloads
-take only the head."""
+"""Regimes that a level asks for, ordinary inputs first."""
 _ORDINARY, *_SPECIAL = LEVEL_REGIMES["full"]
-if set(LEVEL_REGIMES["full"]) != set(REGIMES):
-    raise AssertionError("cases.py must place every regime of kernels/input_regimes.py")
+_ONLY_LARGE = ("zero_blocks", "edges", "channels")
+"""What a domain of large workloads meets beside `assorted`, whose integers (masks) are ordinary."""
+if set(LEVEL_REGIMES["full"]) != set(SINGLE_REGIMES):
+    raise AssertionError("cases.py must place every regime of kernels/case_inputs.py")
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,11 @@ def plan_cases(
     ordered = sorted(workloads, key=lambda workload: buffer_bytes(problem, workload))
     cases: list[InputCase] = []
     for turn, workload in enumerate(ordered):
-        if not is_large(problem, workload):
-            cases += _cases(workload, seeds, turn)
-        elif cases:
-            cases += _large_cases(workload, seeds, turn)
+        if is_large(problem, workload):
+            special = (ASSORTED,) if cases else (ASSORTED, *_ONLY_LARGE)
+            cases += _large_cases(problem, workload, seeds, special)
         else:
-            cases += _cases(workload, Seeds(seeds.visible[:1], seeds.hidden[:1]), turn)
+            cases += _cases(workload, seeds, turn)
     return tuple(cases)
 
 
@@ -105,7 +106,7 @@ def _cases(workload: Workload, seeds: Seeds, turn: int) -> list[InputCase]:
     `turn` shifts the regimes, so that over a domain the hidden seeds meet all of them.
     """
     pool = [(seed, False) for seed in seeds.visible] + [(seed, True) for seed in seeds.hidden]
-    count = max(len(pool), len(REGIMES))
+    count = max(len(pool), len(SINGLE_REGIMES))
     shift = turn % len(_SPECIAL)
     special = (*_SPECIAL[shift:], *_SPECIAL[:shift])
     regimes = (_ORDINARY, *islice(cycle(special), count - 1))
@@ -119,13 +120,20 @@ def _cases(workload: Workload, seeds: Seeds, turn: int) -> list[InputCase]:
     return cases
 
 
-def _large_cases(workload: Workload, seeds: Seeds, turn: int) -> list[InputCase]:
-    """Return the two cases of a large workload."""
-    seed, hidden = (seeds.hidden[0], True) if seeds.hidden else (seeds.visible[-1], False)
-    regime = _SPECIAL[turn % 2]
-    poisons = POISONS if regime == _NEEDS_BOTH_POISONS else POISONS[1:]
-    special = tuple(Run(poison, 1 + i) for i, poison in enumerate(poisons))
-    return [
-        InputCase(workload, seeds.visible[0], False, _ORDINARY, (Run(POISONS[0], 0),)),
-        InputCase(workload, seed, hidden, regime, special),
-    ]
+def _large_cases(
+    problem: Problem, workload: Workload, seeds: Seeds, special: tuple[str, ...]
+) -> list[InputCase]:
+    """Return ordinary inputs of a visible seed, then those of `special`, a hidden seed first."""
+    hidden = (seeds.hidden[0], True) if seeds.hidden else (seeds.visible[-1], False)
+    pool = cycle((hidden, (seeds.visible[0], False)))
+    cases = [InputCase(workload, seeds.visible[0], False, _ORDINARY, (Run(POISONS[0], 0),))]
+    schedule = 1
+    for (seed, is_hidden), regime in zip(pool, special, strict=False):
+        # Codes under a scale of 0 may be anything; where no such are, one poison tells.
+        is_scaled = regime == ASSORTED and problem.tolerance == "nvfp4"
+        twice = is_scaled or regime == _NEEDS_BOTH_POISONS
+        poisons = POISONS if twice else (POISONS[schedule % 2],)
+        runs = tuple(Run(poison, schedule + i) for i, poison in enumerate(poisons))
+        schedule += len(runs)
+        cases.append(InputCase(workload, seed, is_hidden, regime, runs))
+    return cases

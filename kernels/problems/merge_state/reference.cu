@@ -33,8 +33,9 @@ extern "C" __global__ void merge_state_kernel(const __nv_bfloat16* v_a, const fl
     const float weight_a = exp2f(s_a[head] - larger);
     const float weight_b = exp2f(s_b[head] - larger);
     const float total = weight_a + weight_b;
-    const float weighted_a = __bfloat162float(v_a[element]) * weight_a;
-    const float weighted_b = __bfloat162float(v_b[element]) * weight_b;
+    // An empty state counts for nothing, whatever it holds: 0 times NaN would be NaN.
+    const float weighted_a = weight_a > 0.0f ? __bfloat162float(v_a[element]) * weight_a : 0.0f;
+    const float weighted_b = weight_b > 0.0f ? __bfloat162float(v_b[element]) * weight_b : 0.0f;
     merged = (weighted_a + weighted_b) / total;
     score = log2f(total) + larger;
   }

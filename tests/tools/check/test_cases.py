@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.kernels.input_regimes import REGIMES
+from kopt.kernels.case_inputs import SINGLE_REGIMES
 from kopt.kernels.problem import Problem
 from kopt.tools.check.cases import LARGE_BYTES, Seeds, buffer_bytes, plan_cases
 from kopt.tools.check.unwritten_gate import POISONS
@@ -32,7 +32,7 @@ def test_full_starts_with_the_smallest_workload(problem: Problem) -> None:
 
 def test_full_meets_every_seed_and_every_regime(problem: Problem) -> None:
     cases = plan_cases(problem, problem.workloads[1:2], "full", SEEDS)
-    assert {case.regime for case in cases} == set(REGIMES)
+    assert {case.regime for case in cases} == set(SINGLE_REGIMES)
     assert {case.seed for case in cases if not case.hidden} == {1, 2, 3}
     assert {case.seed for case in cases if case.hidden} == {1001, 1002}
     runs = [run for case in cases for run in case.runs]
@@ -66,13 +66,22 @@ def test_a_large_workload_has_one_visible_and_one_hidden_seed(problem: Problem) 
     assert visible.workload == hidden.workload == large
     assert (visible.seed, visible.hidden, visible.regime) == (1, False, "normal")
     assert (hidden.seed, hidden.hidden) == (1001, True)
-    assert visible.runs[0].poison != hidden.runs[0].poison
+    assert visible.runs[0].schedule_seed != hidden.runs[0].schedule_seed
 
 
-def test_a_domain_of_large_workloads_still_meets_every_regime(problem: Problem) -> None:
+def test_a_large_workload_meets_every_regime_in_rows_of_one_call(problem: Problem) -> None:
+    *_, hidden = plan_cases(problem, problem.workloads, "full", SEEDS)
+    assert (hidden.regime, hidden.hidden) == ("assorted", True)
+    assert {run.poison for run in hidden.runs} == set(POISONS)  # its codes have scales
+
+
+def test_a_domain_of_large_workloads_meets_masks_and_empty_states_too(problem: Problem) -> None:
     cases = plan_cases(problem, problem.workloads[:1], "full", SEEDS)
-    assert {case.regime for case in cases} == set(REGIMES)
+    regimes = [case.regime for case in cases]
+    assert regimes == ["normal", "assorted", "zero_blocks", "edges", "channels"]
     assert {(case.seed, case.hidden) for case in cases} == {(1, False), (1001, True)}
+    runs = [run for case in cases for run in case.runs]
+    assert len({run.schedule_seed for run in runs}) == len(runs)
 
 
 def test_labels_never_name_a_hidden_seed(problem: Problem) -> None:

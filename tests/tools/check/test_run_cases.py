@@ -8,9 +8,9 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.case import Case
+from kopt.kernels.case_inputs import SINGLE_REGIMES
 from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.counters import ExecutionCounters
-from kopt.kernels.input_regimes import REGIMES
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
 from kopt.tools.check.cases import Seeds, plan_cases
@@ -52,8 +52,8 @@ def test_right_outputs_pass_in_every_case(problem: Problem, settings: Settings) 
     assert [check.workload for check in result.workloads] == ["b8xh64", "b16xh64"]
     for check in result.workloads:
         assert (check.visible_seeds, check.hidden_seeds, check.poisons) == (3, 2, 2)
-        assert check.executions == check.schedules == len(REGIMES) + 1
-    assert len(device.requests) == 2 * (len(REGIMES) + 1)
+        assert check.executions == check.schedules == len(SINGLE_REGIMES) + 1
+    assert len(device.requests) == 2 * (len(SINGLE_REGIMES) + 1)
     assert all(entry.within_fixed_limits for entry in result.accuracy)
 
 

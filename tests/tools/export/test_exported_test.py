@@ -50,7 +50,7 @@ def test_right_results_pass_at_every_workload_kind_of_input_and_seed(
     problem: Problem, tmp_path: Path
 ) -> None:
     code, said = run_test(problem, tmp_path, "pass")
-    assert (code, said.splitlines()[-1]) == (0, "24 passed, 0 failed")
+    assert (code, said.splitlines()[-1]) == (0, "32 passed, 0 failed")
     assert said.splitlines()[0] == "ok     b8xh64, normal inputs, seed 1"
 
 
@@ -66,7 +66,7 @@ def test_a_wrong_element_an_unwritten_row_and_a_changed_input_fail(
     problem: Problem, tmp_path: Path, damage: str, says: str
 ) -> None:
     code, said = run_test(problem, tmp_path, damage)
-    assert (code, said.splitlines()[-1]) == (1, "0 passed, 24 failed")
+    assert (code, said.splitlines()[-1]) == (1, "0 passed, 32 failed")
     assert says in said.splitlines()[0]
 
 

@@ -38,7 +38,8 @@ __device__ void merge_head(const Vector* v_a, const float* s_a, const Vector* v_
   if (larger > -3.4e38f) {  // else both states are empty
     const float weight_a = exp2f(score_a - larger), weight_b = exp2f(score_b - larger);
     const float inverse = 1.0f / (weight_a + weight_b);
-    const Vector a = v_a[at], b = v_b[at];
+    // An empty state counts for nothing, whatever it holds: 0 times NaN would be NaN.
+    const Vector a = weight_a > 0.0f ? v_a[at] : Vector{}, b = weight_b > 0.0f ? v_b[at] : Vector{};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float2 x = __bfloat1622float2(a.pairs[i]), y = __bfloat1622float2(b.pairs[i]);

@@ -1,0 +1,203 @@
+"""Regimes that kopt makes of an oracle's own inputs, by dtype, role and name of the tensors.
+
+An oracle draws `REGIMES` (input_regimes.py): zero mean, one amplitude for all columns. What that
+leaves out is derived here, for any problem, packaged or a user's own:
+
+channels: each column has an amplitude and an offset of its own, weights have both signs.
+edges:    each row lies where its operator bends: mean squares near eps, scores far apart, gates in
+          both tails, angles of all positions; other operators get rows of different size.
+
+Magnitudes stay within what the oracle drew: `channels` keeps the largest one of each tensor.
+Integers, static tables and tensors without rows are left as they are drawn.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from .oracle import Arrays, Inputs
+from .problem import Problem, TensorSpec
+
+_VALUES = ("bfloat16", "float16", "float32")
+_GROUP = 16  # columns that lean to one side together: a whole block of nvfp4 has one sign
+_FARTHEST_SCORES = np.array([24.0, 126.0, 130.0, 250.0, 1000.0], dtype=np.float32)
+_CODE_GATES = (-14.0, 4.0)  # below, a block's scale is 0 beside one of ordinary size
+_GATES = (-50.0, 30.0)  # beyond, silu leaves 2^-80, and an approximate exponential its accuracy
+_ROPE_BASE = 10_000.0
+_LAST_POSITION_LOG2 = 20.0
+
+_Derive = Callable[[Problem, Inputs, np.random.Generator], Inputs]
+Float32s = npt.NDArray[np.float32]
+
+
+def derive_inputs(problem: Problem, drawn: Arrays, rng: np.random.Generator, regime: str) -> Inputs:
+    """Return `drawn`, inputs of `base_regime`, as those of one of `DERIVED_REGIMES`."""
+    return _DERIVED[regime](problem, dict(drawn), rng)
+
+
+def base_regime(problem: Problem, regime: str) -> str:
+    """Return the regime of the inputs that a derived one is made of.
+
+    Where something may count for nothing (empty states, masked rows) `zero_blocks` draws it.
+    """
+    has_ignored = _is_merge(problem) or _has_mask(problem)
+    return "zero_blocks" if regime == "edges" and has_ignored else "normal"
+
+
+def ignored_elements(problem: Problem, inputs: Arrays) -> dict[str, npt.NDArray[np.bool_]]:
+    """Return which elements count for nothing, whatever they hold, by tensor; broadcastable."""
+    if _is_merge(problem):
+        return {f"v_{side}": np.isneginf(inputs[f"s_{side}"])[..., None] for side in ("a", "b")}
+    if _has_mask(problem):
+        rows = np.arange(inputs["input"].shape[1])
+        return {"input": np.greater_equal(rows, inputs["mask"][:, None])[..., None]}
+    return {}
+
+
+def is_row_data(problem: Problem, tensor: TensorSpec) -> bool:
+    """Return whether a tensor holds floating-point values of rows that one call is given."""
+    return (
+        tensor.role != "out"
+        and not tensor.static
+        and tensor.dtype in _VALUES
+        and tensor.layout == "row_major"
+        and problem.row_axis in tensor.shape
+    )
+
+
+def _matrices(problem: Problem) -> list[str]:
+    """Return the names of row data with columns."""
+    tensors = (tensor for tensor in problem.tensors if is_row_data(problem, tensor))
+    return [tensor.name for tensor in tensors if len(tensor.shape) > 1]
+
+
+def _channels(problem: Problem, inputs: Inputs, rng: np.random.Generator) -> Inputs:
+    levels: dict[int, tuple[Float32s, Float32s]] = {}
+    for name in _matrices(problem):
+        columns = inputs[name].shape[-1]
+        if columns not in levels:  # tensors that meet element by element share their columns
+            levels[columns] = _column_levels(rng, columns)
+        inputs[name] = _leaning(inputs[name], *levels[columns])
+    for tensor in problem.tensors:
+        if tensor.static and "weight" in tensor.name and tensor.dtype in _VALUES:
+            weight = inputs[tensor.name]
+            signs = rng.choice(np.array([-1, 1], dtype=np.float32), weight.shape)
+            inputs[tensor.name] = (weight.astype(np.float32) * signs).astype(weight.dtype)
+    return inputs
+
+
+def _column_levels(rng: np.random.Generator, columns: int) -> tuple[Float32s, Float32s]:
+    """Return amplitudes and offsets; most columns lean to one side, so that rows have a mean."""
+    amplitudes = np.exp2(rng.integers(-2, 3, columns)).astype(np.float32)
+    groups = rng.choice([1.0, 0.0, -1.0], -(-columns // _GROUP), p=[0.75, 0.125, 0.125])
+    lean = rng.choice([-1.0, 1.0]) * np.repeat(groups, _GROUP)[:columns]
+    offsets = lean * (1.5 + np.abs(rng.standard_normal(columns))) * amplitudes
+    return amplitudes, offsets.astype(np.float32)
+
+
+def _leaning(
+    array: npt.NDArray[np.generic], amplitudes: Float32s, offsets: Float32s
+) -> npt.NDArray[np.generic]:
+    """Return `array` with the columns' levels; what is never negative keeps its sign."""
+    values = array.astype(np.float32)
+    largest = np.abs(values).max(initial=0.0)
+    if not np.isfinite(largest) or largest == 0.0:
+        return array
+    leaning = values * amplitudes
+    if values.min() < 0.0:
+        leaning += offsets * np.float32(np.sqrt(np.mean(np.square(values / largest))) * largest)
+    leaning *= largest / np.abs(leaning).max()
+    return leaning.astype(array.dtype)
+
+
+def _edges(problem: Problem, inputs: Inputs, rng: np.random.Generator) -> Inputs:
+    if _eps(problem) is not None:
+        return _near_eps(problem, inputs, rng)
+    if _is_merge(problem):
+        return _far_scores(inputs, rng)
+    if problem.name.startswith("silu"):
+        return _whole_gates(problem, inputs, rng)
+    if {"cos_sin_cache", "pos_ids"} <= set(inputs):
+        inputs["cos_sin_cache"] = _all_positions(inputs["cos_sin_cache"].shape, rng)
+    return _row_levels(problem, inputs, rng)
+
+
+def _eps(problem: Problem) -> float | None:
+    found = (float(one.value) for one in problem.scalars if one.name == "eps")
+    return next((eps for eps in found if eps > 0), None)
+
+
+def _near_eps(problem: Problem, inputs: Inputs, rng: np.random.Generator) -> Inputs:
+    """Give each row of the sum of all matrices a mean square of eps * 2^-6 to eps * 2^6."""
+    names = _matrices(problem)
+    values = {name: inputs[name].astype(np.float32) for name in names}
+    shapes = {array.shape for array in values.values()}
+    if len(shapes) != 1:
+        return _row_levels(problem, inputs, rng)
+    mean_square = np.mean(np.square(sum(values.values())), axis=-1, keepdims=True)
+    wanted = (_eps(problem) or 0.0) * np.exp2(rng.uniform(-6, 6, mean_square.shape))
+    factor = np.sqrt(wanted / np.maximum(mean_square, 1e-20)).astype(np.float32)
+    return {
+        **inputs,
+        **{name: (values[name] * factor).astype(inputs[name].dtype) for name in names},
+    }
+
+
+def _is_merge(problem: Problem) -> bool:
+    return {"v_a", "s_a", "v_b", "s_b"} <= {tensor.name for tensor in problem.tensors}
+
+
+def _has_mask(problem: Problem) -> bool:
+    ranks = {tensor.name: len(tensor.shape) for tensor in problem.tensors}
+    return (ranks.get("input"), ranks.get("mask")) == (3, 1)
+
+
+def _far_scores(inputs: Inputs, rng: np.random.Generator) -> Inputs:
+    """Take the two scores of half of the heads apart, to where one state has no weight left."""
+    shape = inputs["s_a"].shape
+    distance = rng.choice(_FARTHEST_SCORES, shape) * (rng.random(shape) < 0.5)
+    distance += 30 * rng.random(shape, dtype=np.float32)
+    to_a = rng.random(shape) < 0.5
+    s_a = inputs["s_a"] + np.where(to_a, distance, 0)
+    s_b = inputs["s_b"] + np.where(to_a, 0, distance)
+    return {**inputs, "s_a": s_a.astype(np.float32), "s_b": s_b.astype(np.float32)}
+
+
+def _whole_gates(problem: Problem, inputs: Inputs, rng: np.random.Generator) -> Inputs:
+    """Spread the gates, the first half of the columns, over both tails in blocks of 16."""
+    low, high = _CODE_GATES if problem.tolerance == "nvfp4" else _GATES
+    array = inputs["input"].copy()
+    shape = (*array.shape[:-1], array.shape[-1] // 2)
+    levels = rng.uniform(low, high, (*shape[:-1], -(-shape[-1] // _GROUP)))
+    gates = np.repeat(levels, _GROUP, axis=-1)[..., : shape[-1]]
+    gates += 0.5 * rng.standard_normal(shape)
+    array[..., : shape[-1]] = gates.astype(np.float32).astype(array.dtype)
+    return {**inputs, "input": array}
+
+
+def _all_positions(shape: tuple[int, ...], rng: np.random.Generator) -> Float32s:
+    """Return cosines, then sines, of positions from 0 to 2^20; the first rows are quarter turns."""
+    rows, columns = shape
+    position = np.floor(np.exp2(rng.uniform(0, _LAST_POSITION_LOG2, rows)))
+    frequency = _ROPE_BASE ** (-np.arange(0, columns, 2, dtype=np.float64) / columns)
+    angle = position[:, None] * frequency
+    table = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
+    turns = np.arange(min(4, rows))
+    quarter = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]], dtype=np.float64)[turns]
+    table[turns] = np.repeat(quarter, columns // 2, axis=1)
+    return rng.permutation(table).astype(np.float32)
+
+
+def _row_levels(problem: Problem, inputs: Inputs, rng: np.random.Generator) -> Inputs:
+    """Make rows up to 2^8 times smaller than they were drawn."""
+    for name in _matrices(problem):
+        array = inputs[name]
+        factor = np.exp2(-8 * rng.random((*array.shape[:-1], 1))).astype(np.float32)
+        inputs[name] = (array.astype(np.float32) * factor).astype(array.dtype)
+    return inputs
+
+
+_DERIVED: dict[str, _Derive] = {"channels": _channels, "edges": _edges}
+DERIVED_REGIMES = tuple(_DERIVED)
+"""Regimes that no oracle draws by itself."""

@@ -34,6 +34,7 @@ from kopt.tools.check.judge import judge
 from kopt.tools.check.number_formats import CODE_FORMATS, magnitudes, ordinals, storage_bits
 from kopt.tools.check.output import Output
 from kopt.tools.check.reference import make_reference
+from kopt.tools.check.signed_errors import STEPS_PER_UNIT, signed_errors
 
 _TIE_RICH = ("ties", "few_values")
 _WIDTHS = {"H": 2048, "K": 2048}
@@ -44,6 +45,7 @@ _OTHER_AXES = {
     "silu_mul_fp4quant_linear": {"B": 3, "K": 512},
 }
 _POISON = 0xFF
+_MANY = 2000  # errors whose share is more than the chance of few
 
 
 @dataclass
@@ -154,10 +156,13 @@ def _over_poison(data: CaseData, outputs: Arrays) -> Arrays:
 
 def _measure(data: CaseData, got: Arrays, seen: Extremes, regime: str) -> None:
     judgement = judge(data, got, _POISON)
-    if judgement.finding is not None:
-        seen.refused.append(f"{regime}: {judgement.finding}")
+    found = judgement.finding
+    if found is not None:
+        seen.refused.append(f"{regime}: {found.tensor!r}, gate {found.gate}: {found.note}")
     for output in judgement.outputs.values():
         _measure_output(output, judgement.outputs, seen)
+        if regime not in _TIE_RICH and output.reference.number_format in STEPS_PER_UNIT:
+            _measure_bias(output, judgement.outputs, seen)
     for accuracy in measure_accuracy(judgement.outputs):
         if accuracy.tensor in ("out", "input", "v_merged", "q_rope_out") and regime == "normal":
             seen.add("max abs", accuracy.max_abs)
@@ -194,6 +199,15 @@ def _measure_output(output: Output, outputs: dict[str, Output], seen: Extremes) 
         error = np.abs(output.values_at(indices) - exact) - reference.slack_at(indices)
         relative = np.maximum(error, 0) / np.maximum(np.abs(exact), 2.0**-126)
         seen.add("float32", float(relative.max(initial=0.0)))
+
+
+def _measure_bias(output: Output, outputs: dict[str, Output], seen: Extremes) -> None:
+    """Note the mean error in steps, and which share of all errors does not cancel."""
+    by = output.reference.scaled_by
+    _, steps = signed_errors(output, None if by is None else outputs[by.tensor])
+    seen.add("bias", abs(float(steps.sum())) / output.reference.exact.size)
+    if steps.size >= _MANY:
+        seen.add("bias share", abs(float(steps.sum())) / float(np.abs(steps).sum()))
 
 
 def _steps(output: Output, indices: npt.NDArray[np.int64]) -> npt.NDArray[Any]:

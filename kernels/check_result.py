@@ -69,7 +69,7 @@ class Mismatch(Record):
     tensor: str
     gate: str
     """The gate that refused: finite, untouched, unwritten, scale, code, ulp, row_l2, total_l2,
-    float32, exact (docs/correctness.md)."""
+    float32, exact, bias (docs/correctness.md)."""
     index: tuple[int, ...]
     """Logical index of the first wrong element."""
     row: int

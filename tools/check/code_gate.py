@@ -139,17 +139,17 @@ def _nearest(magnitude: float, number_format: str) -> float:
 
 
 def rounding_window(
-    number_format: str,
+    number_format: str, window: float = CODE_WINDOW
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return the smallest and largest magnitude accepted for each code ordinal, 0 first.
 
     Between the midpoints to its neighbours a code is right; roundings on the way move a value over
-    a midpoint by at most `CODE_WINDOW` of it. The largest code stands for everything above.
+    a midpoint by at most `window` of it. The largest code stands for everything above.
     """
     values = magnitudes(number_format)
     middle = (values[1:] + values[:-1]) / 2
-    lower = np.concatenate([[0.0], middle * (1 - CODE_WINDOW)])
-    upper = np.concatenate([middle * (1 + CODE_WINDOW), [np.inf]])
+    lower = np.concatenate([[0.0], middle * (1 - window)])
+    upper = np.concatenate([middle * (1 + window), [np.inf]])
     return lower, upper
 
 

@@ -2,7 +2,7 @@
 
 Scales come before the codes that are read through them, so that a wrong scale is reported as such
 and not as many wrong codes. Within an output: NaN first, then bytes that had to stay, then the gate
-of its format. The first finding ends the run.
+of its format, then errors that all point one way. The first finding ends the run.
 """
 
 from collections.abc import Mapping
@@ -12,11 +12,13 @@ from typing import Any
 import numpy.typing as npt
 
 from .bf16_gate import bf16_gate
+from .bias_gate import Inputs, bias_gate
 from .case_data import CaseData
 from .code_gate import code_gate, code_scale_gate, float_scale_gate
 from .number_formats import CODE_FORMATS
 from .output import Finding, Output, initial_bits
 from .plain_gates import exact_gate, finite_gate, float_gate, untouched_gate
+from .signed_errors import STEPS_PER_UNIT
 
 GATES = {"bfloat16": bf16_gate, "float32": float_gate}
 """What judges values, by number format; without an entry there is one right answer."""
@@ -52,10 +54,23 @@ def judge(data: CaseData, arrays: Mapping[str, npt.NDArray[Any]], poison: int) -
             finite_gate(output)
             or untouched_gate(output, initial_bits(output, poison, data.inputs.get(name)))
             or _value_gate(output, outputs, name in scales)
+            or _bias_gate(output, outputs, data.inputs)
         )
         if finding is not None:
             return Judgement(outputs, finding)
     return Judgement(outputs, None)
+
+
+def _bias_gate(output: Output, outputs: Mapping[str, Output], inputs: Inputs) -> Finding | None:
+    reference = output.reference
+    if reference.bit_exact or reference.number_format not in STEPS_PER_UNIT:
+        return None
+    return bias_gate(output, _scale_of(output, outputs), inputs)
+
+
+def _scale_of(output: Output, outputs: Mapping[str, Output]) -> Output | None:
+    scaled_by = output.reference.scaled_by
+    return None if scaled_by is None else outputs[scaled_by.tensor]
 
 
 def _value_gate(output: Output, outputs: Mapping[str, Output], is_scale: bool) -> Finding | None:
@@ -65,6 +80,5 @@ def _value_gate(output: Output, outputs: Mapping[str, Output], is_scale: bool) -
     if is_scale and number_format in SCALE_GATES:
         return SCALE_GATES[number_format](output)
     if number_format in CODE_FORMATS:
-        scaled_by = reference.scaled_by
-        return code_gate(output, None if scaled_by is None else outputs[scaled_by.tensor])
+        return code_gate(output, _scale_of(output, outputs))
     return GATES.get(number_format, exact_gate)(output)

@@ -16,6 +16,7 @@ from kopt.kernels.record import Diagnostic
 from .cases import InputCase
 from .number_formats import E2M1
 from .output import Finding, Indices, Output
+from .row_factors import row_factor_cause
 
 
 def make_mismatch(finding: Finding, case: InputCase) -> Mismatch:
@@ -68,8 +69,10 @@ def likely_cause(finding: Finding, initial: npt.NDArray[Any]) -> str | None:
 
     None when nothing fits.
     """
-    if finding.gate in ("untouched", "unwritten", "row_l2", "total_l2"):
+    if finding.gate in ("untouched", "unwritten"):
         return None
+    if finding.gate in ("row_l2", "total_l2", "bias"):
+        return row_factor_cause(finding)
     output, wrong = finding.output, finding.wrong[:_SAMPLE]
     place = output.storage_index(wrong)
     if (output.bits[place] == initial[place]).mean() >= _MOST:
@@ -81,7 +84,7 @@ def likely_cause(finding: Finding, initial: npt.NDArray[Any]) -> str | None:
         return "the wrong elements are all 0"
     if output.reference.number_format == E2M1 and _fits(output, wrong, got, wrong ^ 1):
         return "each wrong code is its neighbour's: the two nibbles of a byte are swapped"
-    return _shift(output, wrong, got)
+    return _shift(output, wrong, got) or row_factor_cause(finding)
 
 
 def _shift(output: Output, wrong: Indices, got: npt.NDArray[np.unsignedinteger]) -> str | None:

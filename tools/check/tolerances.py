@@ -57,6 +57,36 @@ FLOAT32_WINDOW = 2.0**-16
 """Relative error of a float32 output that is not a scale: 256 float32 ulp, room for fast-math
 approximations (2 ulp each) and sums in any order; `Expected.slack` covers cancellation."""
 
+BIAS_FALSE_ALARM = 1e-6
+"""Share of honest outputs whose errors may point one way further than chance lets them, for the
+whole of one output in one run; for all of its rows together once more.
+
+Source: Hoeffding's inequality for errors of either sign (bias_gate.py).
+"""
+
+BIAS_SHARE = 0.25
+"""Share of all errors, in rounding steps, that may point one way besides.
+
+Source: the calibration has up to 0.10 in bf16 outputs (`bias share`).
+"""
+
+BF16_ROUNDING = 2.0**-7 / 24**0.5
+"""Root mean square of the relative error of one rounding to bfloat16: a step of 2^-7 / m for a
+significand m from 1 to 2, spread evenly, over the square root of 12."""
+
+BF16_MIDDLE = 2.0**-8 / 1.5
+"""Half a step of bfloat16, relative to a value in the middle of a binade."""
+
+BIAS_LONG_ROW = 512
+"""Elements from which on a row is judged by itself: a head of attention or a group is none."""
+
+BIAS_MANY_ROWS = 128
+"""Rows from which on their errors must agree as well, as independent as rows are: z = 5.4 needs 30
+rows that are all alike, and three times as many where each misses one element of its sum."""
+
+BIAS_VALUES = 128
+"""Distinct magnitudes of an input below which rounding errors repeat too often to judge them."""
+
 FIXED_MAX_ABS = 1e-2
 FIXED_MAX_REL = 1e-3
 """Fixed limits that are often asked for: reported and never decisive."""

@@ -1,0 +1,71 @@
+"""By how many rounding steps each element of an output is too large or too small.
+
+Positive is away from zero. What lies within 2^-16 of a decision boundary, or within the oracle's
+slack of it, counts as right: ties may go either way, and float32 arithmetic moves values by less.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from .code_gate import rounding_window, scale_index, suspects
+from .number_formats import CODE_FORMATS, bf16_ulp, ordinals
+from .output import Indices, Output
+from .tolerances import BF16_STEP, FLOAT32_WINDOW
+
+Steps = npt.NDArray[np.float64]
+
+STEPS_PER_UNIT = {"bfloat16": 192.0, "float32": 1 / BF16_STEP, "float8_e4m3fn": 12.0, "e2m1": 3.0}
+"""What a value is worth in its own steps, in the middle of a binade, by number format. A float32
+has no step that matters here: block scales are counted in `BF16_STEP` of their value."""
+
+
+def signed_errors(output: Output, scale: Output | None) -> tuple[Indices, Steps]:
+    """Return the elements that are off, ascending, and by how many steps each is.
+
+    Args:
+        output: Of a format in `STEPS_PER_UNIT`, and without NaN.
+        scale: The candidate's own scales of codes that have some.
+    """
+    number_format = output.reference.number_format
+    if number_format in CODE_FORMATS:
+        indices = output.differing if scale is None else suspects(output, scale)
+        steps = _code_steps(output, scale, indices)
+    else:
+        indices = output.differing
+        steps = (_bf16_steps if number_format == "bfloat16" else _scale_steps)(output, indices)
+    off = steps != 0
+    return indices[off], steps[off]
+
+
+def _bf16_steps(output: Output, indices: Indices) -> Steps:
+    exact = output.reference.exact_at(indices)
+    got = ordinals(output.bits_at(indices), "bfloat16")
+    right = ordinals(output.expected_bits_at(indices), "bfloat16")
+    allowed = bf16_ulp(exact) / 2 + FLOAT32_WINDOW * np.abs(exact)
+    error = np.abs(output.values_at(indices) - exact) - output.reference.slack_at(indices)
+    steps: Steps = np.where(error > allowed, np.sign(right) * (got - right), 0).astype(np.float64)
+    return steps
+
+
+def _scale_steps(output: Output, indices: Indices) -> Steps:
+    exact = output.reference.exact_at(indices)
+    error = output.values_at(indices) - exact
+    off = np.abs(error) > FLOAT32_WINDOW * np.abs(exact) + output.reference.slack_at(indices)
+    relative = np.divide(error, exact, out=np.zeros_like(error), where=off & (exact != 0))
+    return relative / BF16_STEP
+
+
+def _code_steps(output: Output, scale: Output | None, indices: Indices) -> Steps:
+    reference = output.reference
+    code = np.abs(ordinals(output.bits_at(indices), reference.number_format))
+    exact = np.abs(reference.exact_at(indices))
+    factor = np.ones(indices.size)
+    if scale is not None:
+        factor = np.abs(scale.values_at(scale_index(output, scale, indices)))
+    slack = reference.slack_at(indices)
+    lower, upper = rounding_window(reference.number_format, FLOAT32_WINDOW)
+    with np.errstate(invalid="ignore"):
+        too_large = exact < lower[code] * factor - slack
+        too_small = (exact > upper[code] * factor + slack) & (factor > 0)
+    steps: Steps = too_large.astype(np.float64) - too_small
+    return steps

@@ -127,6 +127,9 @@ class CheckResult(Record):
     tune: dict[str, int] = Field(default_factory=dict[str, int])
     """The choice of tune values that was checked; `values_at` has what a variant made of it."""
     workloads: tuple[WorkloadCheck, ...] = ()
+    hidden_shapes: tuple[WorkloadCheck, ...] = ()
+    """What was run at shapes that were drawn after the build (docs/correctness.md); none at level
+    quick, and where `where` or the built cubins admit the named workloads alone."""
     mismatch: Mismatch | None = None
     accuracy: tuple[TensorAccuracy, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()

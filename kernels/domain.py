@@ -25,6 +25,20 @@ def unserved_variants(header: CandidateHeader, problem: Problem) -> tuple[Varian
     return tuple(one for place, one in enumerate(header.variants) if place not in taken)
 
 
+def claims(header: CandidateHeader, problem: Problem, axes: Mapping[str, int]) -> bool:
+    """Return whether a shape is claimed: `where` holds, and a workload takes its variant too.
+
+    Args:
+        header: Parsed against `problem`.
+        problem: Names the workloads.
+        axes: Every axis of the shape.
+    """
+    if not _holds(header.where, axes):
+        return False
+    taken = {variant_place(header, workload.axes) for workload in domain(header, problem)}
+    return variant_place(header, axes) in taken
+
+
 def default_tune(header: CandidateHeader) -> dict[str, int]:
     """Return the first value of every tune name."""
     return {name: values[0] for name, values in header.tune.items()}
@@ -79,11 +93,26 @@ def narrowed_where(header: CandidateHeader, problem: Problem, kept: Sequence[Wor
     return f"{_grouped(header.where)} and {_grouped(condition)}"
 
 
+def named_where(header: CandidateHeader, problem: Problem, axes: Sequence[str]) -> str:
+    """Return a predicate that holds only where each of `axes` is a named workload's.
+
+    Args:
+        header: Parsed against `problem`; what its `where` demands stays demanded.
+        problem: Names the workloads.
+        axes: At least one variable axis.
+    """
+    named = domain(header, problem)
+    wanted = [" or ".join(f"{axis} == {value}" for value in _values(named, axis)) for axis in axes]
+    if header.where != "true":
+        wanted.insert(0, header.where)
+    return wanted[0] if len(wanted) == 1 else " and ".join(map(_grouped, wanted))
+
+
 def _conditions(
     problem: Problem, kept: Sequence[Workload], others: Sequence[Workload]
 ) -> Iterator[str]:
     """Yield the conditions that tell `kept` from `others`, simplest first."""
-    variable = [axis for axis, expression in problem.axes.items() if expression is None]
+    variable = problem.variable_axes
     values = {axis: _values(kept, axis) for axis in variable}
     for axis, inside in values.items():
         outside = _values(others, axis)

@@ -20,7 +20,14 @@ from pydantic import (
 
 from .dtypes import DTYPE_SIZE_BYTES, dtype_size_bytes
 from .layouts import padded_sf_128x4_shape
-from .problem_scope import argument_name, axis_name, axis_value, scalar_value, workload_axes
+from .problem_scope import (
+    all_axes,
+    argument_name,
+    axis_name,
+    axis_value,
+    scalar_value,
+    workload_axes,
+)
 from .record import Record
 from .yaml_types import NAMED, Flag, Mistake, Text, expression, form, known
 
@@ -148,6 +155,11 @@ class Problem(Record):
         """The kernel ids `<problem>_<workload>`, in file order."""
         return tuple(self.kernel_id(workload) for workload in self.workloads)
 
+    @property
+    def variable_axes(self) -> tuple[str, ...]:
+        """The axes that a workload gives values to, in file order."""
+        return tuple(axis for axis, expression in self.axes.items() if expression is None)
+
     def kernel_id(self, workload: Workload) -> str:
         """Return `<problem>_<workload>`."""
         return f"{self.name}_{workload.name}"
@@ -159,6 +171,16 @@ class Problem(Record):
     def workload(self, name: str) -> Workload:
         """Return the workload called `name`; KeyError if there is none."""
         return {workload.name: workload for workload in self.workloads}[name]
+
+
+def make_workload(problem: Problem, given: Mapping[str, int]) -> Workload:
+    """Return the workload of these values of the variable axes, whether it is a named one or not.
+
+    Raises:
+        Mistake: A computed axis has no value there.
+    """
+    name = "x".join(f"{axis.lower()}{given[axis]}" for axis in problem.variable_axes)
+    return Workload(name=name, axes=all_axes(problem.axes, given))
 
 
 def tensor_shape(tensor: TensorSpec, axes: Mapping[str, int]) -> tuple[int, ...]:

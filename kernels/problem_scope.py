@@ -98,10 +98,19 @@ def workload_axes(value: object, info: ValidationInfo) -> object:
         return given
     if missing := [axis for axis in scope.variables if axis not in given]:
         raise Mistake(f"no value for {', '.join(missing)}")
-    return _computed(scope.axes, cast(Mapping[str, int], given))
+    return all_axes(scope.axes, cast(Mapping[str, int], given))
 
 
-def _computed(axes: Mapping[str, str | None], given: Mapping[str, int]) -> dict[str, int]:
+def all_axes(axes: Mapping[str, str | None], given: Mapping[str, int]) -> dict[str, int]:
+    """Return the values of all axes of a problem from those of its variable ones.
+
+    Args:
+        axes: Axis name to its expression; None for a variable axis.
+        given: The values of the variable axes.
+
+    Raises:
+        Mistake: A computed axis has no value, or none from 1 to `MAX_AXIS`.
+    """
     values: dict[str, int] = {}
     for axis, expression in axes.items():
         try:

@@ -8,7 +8,12 @@ from rich.text import Text
 
 from kopt.kernels.check_result import CheckResult, Mismatch, SanitizerResult, SanitizerRun
 from kopt.kernels.status import Status
-from kopt.tools.facts.check_facts import element_words, inputs_words, sanitizer_words
+from kopt.tools.facts.check_facts import (
+    element_words,
+    hidden_shape_words,
+    inputs_words,
+    sanitizer_words,
+)
 from kopt.tools.facts.wording import tune_words
 
 from .diagnostics import (
@@ -39,6 +44,9 @@ def check_view(name: str, result: CheckResult) -> View:
     yield from uncovered_lines(result.compiled)
     if result.workloads:
         yield _workloads(result)
+    shapes = hidden_shape_words(result)
+    if shapes is not None:
+        yield Text(f"Other shapes: {shapes}")
     if result.accuracy:
         yield from _accuracy(result)
     if result.cpu_bodies:

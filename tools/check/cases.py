@@ -52,6 +52,8 @@ class InputCase:
     hidden: bool
     regime: str
     runs: tuple[Run, ...]
+    drawn: bool = False
+    """Whether the shape is none of the named workloads (hidden_shapes.py)."""
 
     @property
     def label(self) -> str:

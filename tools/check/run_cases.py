@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from kopt.config.callbacks import ignore
+from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.config.thread_pool import thread_pool
 from kopt.kernels.case import Case
@@ -48,6 +49,7 @@ class BatchResult:
 
     status: Status
     workloads: tuple[WorkloadCheck, ...] = ()
+    hidden_shapes: tuple[WorkloadCheck, ...] = ()
     mismatch: Mismatch | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     accuracy: tuple[TensorAccuracy, ...] = ()
@@ -109,7 +111,12 @@ def _collect(tally: _Tally, submitted: _Submitted) -> None:
         tally.batch.progress(shared.case.label)
         done: list[tuple[Run, JudgedRun]] = []
         for run, future in runs:
-            report = future.result()
+            try:
+                report = future.result()
+            except ToolError:
+                if shared.case.drawn:  # an oracle need not serve shapes that its problem lacks
+                    continue
+                raise
             tally.reports.append((shared.case, run, _without_outputs(report)))
             done.append((run, report))
             if report.status is not Status.PASSED:
@@ -133,7 +140,8 @@ def _result(tally: _Tally) -> BatchResult:
     ]
     return BatchResult(
         status=Status.PASSED if failed is None else failed.status,
-        workloads=_workload_checks(tally),
+        workloads=_workload_checks(tally, drawn=False),
+        hidden_shapes=_workload_checks(tally, drawn=True),
         mismatch=None if failed is None else failed.mismatch,
         diagnostics=() if failed is None else failed.diagnostics,
         accuracy=worst_accuracy(entry for report in reports for entry in report.accuracy),
@@ -145,10 +153,13 @@ def _result(tally: _Tally) -> BatchResult:
     )
 
 
-def _workload_checks(tally: _Tally) -> tuple[WorkloadCheck, ...]:
-    """Return one entry per workload that was reached; only the last can have failed."""
-    names = list(dict.fromkeys(case.workload.name for case, _, _ in tally.reports))
-    return tuple(_workload_check(tally, name, is_last=name == names[-1]) for name in names)
+def _workload_checks(tally: _Tally, *, drawn: bool) -> tuple[WorkloadCheck, ...]:
+    """Return one entry per shape that was reached; only the last of all can have failed."""
+    reached = [case for case, _, _ in tally.reports]
+    names = dict.fromkeys(case.workload.name for case in reached if case.drawn == drawn)
+    return tuple(
+        _workload_check(tally, name, is_last=name == reached[-1].workload.name) for name in names
+    )
 
 
 def _workload_check(tally: _Tally, name: str, is_last: bool) -> WorkloadCheck:

@@ -4,12 +4,14 @@
 clock: what a check finds depends on the source and the level alone.
 """
 
+from dataclasses import replace
 from time import perf_counter
 
 from kopt.config.errors import ToolError
-from kopt.config.gpu_specs import gpu_for_arch
+from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.config.settings import Settings
 from kopt.config.thread_pool import thread_pool
+from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.plan import LaunchPlan
@@ -20,6 +22,7 @@ from kopt.tools.devices.device import Device, ExecutionOutcome, Program
 
 from .cases import HIDDEN_SEEDS, Seeds, plan_cases
 from .hidden_seeds import draw_hidden_seeds
+from .hidden_shapes import HiddenShapes, draw_hidden_shapes, narrowing_note
 from .request import CheckPlans, CheckRequest, cubin_paths, make_plans
 from .run_cases import BatchResult, CaseBatch, run_cases
 
@@ -51,7 +54,11 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
         )
     else:
         final = plans.final(compiled, gpu, simulated=device.gpu is None)
-        result = run_cases(_batch(request, final, compiled, settings), device, settings)
+        batch = _batch(request, final, compiled, settings)
+        if request.level == "full":
+            drawn = draw_hidden_shapes(request.case, compiled, gpu, batch.cases)
+            batch = _with_shapes(batch, drawn, gpu, simulated=device.gpu is None)
+        result = _told(request.case, run_cases(batch, device, settings))
     return CheckResult(
         kernel=request.case.kernel_id,
         candidate=request.case.candidate.id,
@@ -62,6 +69,29 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
         elapsed_s=perf_counter() - start,
         **vars(result),
     )
+
+
+def _with_shapes(
+    batch: CaseBatch, drawn: HiddenShapes, gpu: GpuSpec, *, simulated: bool
+) -> CaseBatch:
+    """Return the batch with the drawn shapes behind the named workloads."""
+    plans = CheckPlans(drawn.case, drawn.plans).final(drawn.compiled, gpu, simulated=simulated)
+    return replace(
+        batch,
+        case=drawn.case,
+        plans={**batch.plans, **plans},
+        cubins=cubin_paths(drawn.compiled),
+        cases=(*batch.cases, *drawn.cases),
+    )
+
+
+def _told(case: Case, result: BatchResult) -> BatchResult:
+    """Return the result; where a drawn shape failed, with what it is and what to do."""
+    failed = [one for one in result.hidden_shapes if one.status is not Status.PASSED]
+    if not failed:
+        return result
+    note = narrowing_note(case, failed[-1].workload)
+    return replace(result, diagnostics=(*result.diagnostics, note))
 
 
 def _build(

@@ -37,6 +37,7 @@ def check_facts(result: CheckResult, detail: Detail) -> Facts:
     sanitized = () if result.sanitizer is None else result.sanitizer.runs
     facts |= given(
         executed=Listing(tuple(map(_workload_words, result.workloads)), most=8),
+        drawn_shapes=hidden_shape_words(result),
         computed=given(accuracy=accuracy),
         stood_in_by_cpu_code=Listing(result.cpu_bodies, most=12),
         sanitizer=Listing(tuple(map(sanitizer_words, sanitized))),
@@ -48,11 +49,13 @@ def check_facts(result: CheckResult, detail: Detail) -> Facts:
 def check_summary(result: CheckResult) -> str:
     """Return the outcome in a line: what agreed, or the first thing that is wrong."""
     if result.status is Status.PASSED:
-        executions = sum(workload.executions for workload in result.workloads)
+        executions = sum(one.executions for one in (*result.workloads, *result.hidden_shapes))
         missing, idle = result.compiled.left_out, len(result.compiled.unserved)
         remark = f"; {', '.join(missing)} left out: no plan there" if missing else ""
         remark += f"; {idle} of its variants taken by no workload, so unchecked" if idle else ""
         shapes = counted(len(result.workloads), "workload")
+        if result.hidden_shapes:
+            shapes += f" and {counted(len(result.hidden_shapes), 'drawn shape')}"
         return f"{executions} executions of {shapes} agree with the oracle{remark}"
     if result.mismatch is not None:
         found = result.mismatch
@@ -62,6 +65,19 @@ def check_summary(result: CheckResult) -> str:
             place = "" if diagnostic.line is None else f"line {diagnostic.line}: "
             return plain_beginning(f"{place}{diagnostic.message}", _SUMMARY_CHARACTERS)
     return result.status.value
+
+
+def hidden_shape_words(result: CheckResult) -> str | None:
+    """Return the shapes besides the named workloads that a full check ran, one line.
+
+    None at level quick, and where the check ended before them.
+    """
+    if result.hidden_shapes:
+        names = ", ".join(one.workload for one in result.hidden_shapes)
+        return f"{names}, drawn after the build among those that `where` claims"
+    if result.level == "full" and result.status is Status.PASSED:
+        return "none: the header claims the named workloads alone, or compiles their rows in"
+    return None
 
 
 def element_words(found: Mismatch) -> str:

@@ -1,0 +1,219 @@
+"""Shapes that a full check draws beside the named workloads: which, from what, and at what cost."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kopt.config.gpu_specs import gpu_for_arch
+from kopt.config.settings import Settings
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.compile_result import Build, CompileResult, KernelParameter
+from kopt.kernels.problem import Problem
+from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.status import Status
+from kopt.tools.check import stage
+from kopt.tools.check.cases import Seeds, buffer_bytes, plan_cases
+from kopt.tools.check.hidden_shapes import HiddenShapes, draw_hidden_shapes, row_like_axes
+from kopt.tools.check.stage import CheckRequest, check_candidate
+from kopt.tools.cuda.compile_stage import CompileRequest
+from kopt.tools.cuda.planned_build import plan_builds
+from kopt.tools.devices.device import Arrays, ExecutionRequest
+from kopt.tools.facts.check_facts import hidden_shape_words
+from support.checked_jobs import KERNEL_FACTS, TOOLCHAIN
+from support.synthetic_check import NumpyDevice, synthetic_problem
+
+ARCH = "sm_90a"
+OUTPUTS = ("kept", "codes", "block_scale", "y_bf16", "y_fp8", "total")
+POINTERS = tuple(
+    KernelParameter(ordinal=place, offset_bytes=8 * place, size_bytes=8)
+    for place in range(len(OUTPUTS))
+)
+KERNEL = KERNEL_FACTS.model_copy(update={"parameters": POINTERS})
+SEEDS = Seeds(visible=(1, 2, 3), hidden=(1001, 1002))
+
+
+@dataclass(frozen=True)
+class Written:
+    """A candidate by what its header says beside its launch."""
+
+    problem: Problem
+    keys: str = ""
+    launch: str = "launch: [{kernel: k, grid: B, block: 32, args: [ARGS]}]"
+
+    @property
+    def case(self) -> Case:
+        launch = self.launch.replace("ARGS", ", ".join(OUTPUTS))
+        source = f"/* kopt: 1\nfamily: other\n{self.keys}\n{launch}\n*/\n"
+        return Case(self.problem, self.problem.workloads[0], Candidate(source))
+
+    @property
+    def compiled(self) -> CompileResult:
+        """Builds as the compile stage plans them; every cubin has the kernel `k`."""
+        builds = (
+            Build(
+                arch=ARCH,
+                defines=build.defines,
+                workloads=tuple(plan.workload for plan in build.plans),
+                cubin_sha256="c" * 64,
+                cubin_path=f"/{place}.cubin",
+                module_global_bytes=0,
+                kernels=(KERNEL,),
+                toolchain=TOOLCHAIN,
+                compile_s=0.1,
+                cached=False,
+            )
+            for place, build in enumerate(plan_builds(self.case, (ARCH,)).builds)
+        )
+        return CompileResult(
+            status=Status.PASSED, kernel=self.case.kernel_id, candidate="0", builds=tuple(builds)
+        )
+
+    def drawn(self, seeds: Seeds = SEEDS) -> HiddenShapes:
+        cases = plan_cases(self.problem, self.case.domain, "full", seeds)
+        return draw_hidden_shapes(self.case, self.compiled, gpu_for_arch(ARCH), cases)
+
+    def rows(self, seeds: Seeds = SEEDS) -> list[int]:
+        return [one.workload.axes["B"] for one in self.drawn(seeds).cases]
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Problem:
+    return synthetic_problem(tmp_path / "problem", ((16, 64), (8, 64), (128, 64)))
+
+
+def test_small_row_counts_and_larger_ones_are_drawn(problem: Problem) -> None:
+    one, few, some, beyond, many = Written(problem).rows()
+    assert one == 1
+    assert few in (3, 5, 7)
+    assert 33 <= some < 64
+    assert 129 <= beyond < 160
+    assert many > 160
+    assert all(rows % 2 for rows in (few, some, beyond))
+
+
+def test_the_draw_follows_the_hidden_seeds(problem: Problem) -> None:
+    other = Seeds(visible=(1, 2, 3), hidden=(7, 8))
+    assert Written(problem).rows() == Written(problem).rows()
+    assert Written(problem).rows() != Written(problem).rows(other)
+    assert Written(problem).rows(Seeds(visible=(1, 2, 3))) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "allowed"),
+    [
+        ('where: "B <= 16"', range(1, 17)),
+        ('where: "B % 8 == 0"', range(0, 4_160, 8)),
+        ('where: "B == 8 or B == 16"', range(0)),
+        ("specialize: [B]", range(0)),
+        ("tune: {STEP: [4]}\ntune_where: [B % STEP == 0]", range(0, 4_160, 4)),
+    ],
+)
+def test_only_what_the_header_claims_is_drawn(problem: Problem, keys: str, allowed: range) -> None:
+    rows = Written(problem, keys).rows()
+    assert all(count in allowed for count in rows)
+    assert bool(rows) == bool(allowed)
+
+
+def test_a_variant_without_a_build_is_not_drawn(problem: Problem) -> None:
+    launch = "[{kernel: k, grid: B, block: 32, args: [ARGS]}]"
+    variants = (
+        f'variants: [{{when: "B % 8 == 0", launch: {launch}}}, {{when: "true", launch: {launch}}}]'
+    )
+    assert all(rows % 8 == 0 for rows in Written(problem, launch=variants).rows())
+
+
+def test_the_build_with_the_same_values_serves_a_drawn_shape(problem: Problem) -> None:
+    launch = "[{kernel: k, grid: B, block: STEP, args: [ARGS]}]"
+    variants = (
+        f'variants: [{{when: "B <= 16", set: {{STEP: 32}}, launch: {launch}}},'
+        f' {{when: "true", launch: {launch}}}]'
+    )
+    drawn = Written(problem, "tune: {STEP: [64, 32]}", variants).drawn()
+    served = {n: b.defines["STEP"] for b in drawn.compiled.builds for n in b.workloads}
+    for one in drawn.cases:
+        assert served[one.workload.name] == (32 if one.workload.axes["B"] <= 16 else 64)
+
+
+def test_drawn_shapes_take_a_fifth_of_the_bytes(tmp_path: Path) -> None:
+    problem = synthetic_problem(tmp_path / "problem", ((2048, 2048), (512, 2048)))
+    cases = plan_cases(problem, problem.workloads, "full", SEEDS)
+    total = sum(buffer_bytes(problem, one.workload) * len(one.runs) for one in cases)
+    drawn = Written(problem).drawn().cases
+    assert 0.1 * total < sum(buffer_bytes(problem, one.workload) for one in drawn) <= 0.2 * total
+
+
+def test_heads_and_expert_rows_are_drawn_and_columns_are_not() -> None:
+    axes = {
+        kernel: row_like_axes(find_kernel(kernel)[0])
+        for kernel in ("silu_mul_fp4quant_b8xm256xk7168", "rope_quantize_fp8_n8xh128")
+    }
+    assert list(axes.values()) == [("B", "M"), ("N", "H")]
+
+
+@dataclass(frozen=True)
+class _RightUpTo128:
+    """Spoils what has more rows."""
+
+    def __call__(self, request: ExecutionRequest, outputs: Arrays) -> None:
+        rows = request.program.plan.axes["B"]
+        if rows > 128:
+            outputs["y_bf16"][128:] = 0
+
+
+def _check(
+    written: Written, monkeypatch: pytest.MonkeyPatch, home: Path, spoil: bool = True
+) -> CheckResult:
+    def compiled(request: CompileRequest, settings: Settings) -> CompileResult:
+        del request, settings
+        return written.compiled
+
+    monkeypatch.setattr(stage, "compile_candidate", compiled)
+    device = NumpyDevice(_RightUpTo128()) if spoil else NumpyDevice()
+    request = CheckRequest(written.case, "full", arch=ARCH)
+    return check_candidate(request, device, Settings(home=home, jobs=2))
+
+
+def test_right_at_128_rows_and_wrong_beyond_does_not_pass(
+    problem: Problem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    result = _check(Written(problem, 'where: "H == 64"'), monkeypatch, tmp_path)
+    assert result.status is Status.INCORRECT
+    assert [one.status for one in result.workloads] == [Status.PASSED] * 3
+    *right, wrong = result.hidden_shapes
+    assert {one.status for one in right} == {Status.PASSED}
+    note = result.diagnostics[-1]
+    assert note.message.startswith(f"{wrong.workload} is no named workload")
+    assert note.hint is not None
+    assert 'where: "H == 64 and (B == 8 or B == 16 or B == 128)"' in note.hint
+    claimed = Written(problem, note.hint.split("only: ")[1].replace('"', "'"))
+    assert _check(claimed, monkeypatch, tmp_path).status is Status.PASSED
+
+
+def test_a_result_names_the_shapes_it_rests_on(
+    problem: Problem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    result = _check(Written(problem), monkeypatch, tmp_path, spoil=False)
+    assert result.status is Status.PASSED
+    words = hidden_shape_words(result)
+    assert words is not None
+    assert all(one.workload in words for one in result.hidden_shapes)
+    assert len(result.hidden_shapes) == 5
+
+
+def test_an_oracle_that_serves_named_shapes_only_is_no_failure(
+    problem: Problem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    oracle = problem.folder / "oracle.py"
+    text = oracle.read_text("utf-8")
+    oracle.write_text(
+        text.replace(
+            "    shape = (", '    assert workload.axes["B"] in (8, 16, 128)\n    shape = (', 1
+        ),
+        encoding="utf-8",
+    )
+    result = _check(Written(problem), monkeypatch, tmp_path, spoil=False)
+    assert result.status is Status.PASSED
+    assert result.hidden_shapes == ()

@@ -1,0 +1,214 @@
+"""Shapes that no author can know: drawn after the build among those that the header claims.
+
+A kernel serves more shapes than the named workloads: every one for which `where` holds. A full
+check therefore runs row counts of its own too, small ones and such as no vector, warp or tile
+divides, and a larger one as far as a fifth of the other cases' bytes allows. Only what the built
+cubins serve is drawn: an axis that is compiled in (`specialize`) keeps its values.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from kopt.config.gpu_specs import GpuSpec
+from kopt.kernels.case import Case
+from kopt.kernels.compile_result import Build, CompileResult
+from kopt.kernels.domain import claims, named_where
+from kopt.kernels.expressions import expression_names
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.plan_resolver import resolve_plan
+from kopt.kernels.problem import Problem, Workload, make_workload
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.yaml_types import Mistake
+from kopt.tools.cuda.planned_build import PlannedBuild, checked_plans
+
+from .cases import InputCase, Run, buffer_bytes
+from .unwritten_gate import POISONS
+
+_ROWS = (range(1, 2), range(2, 8), range(33, 64), range(129, 160))
+"""One row count is drawn from each: what divides no warp, and what is just beyond 128."""
+_LARGER = range(161, 4_160)
+"""One more from here, as large as the cost allows."""
+_SHARE, _FLOOR_BYTES = 0.2, 6 << 20
+"""The drawn cases take this share of the other cases' bytes, or so many bytes if that is more."""
+_REGIMES = ("normal", "outliers", "mixed")
+
+
+@dataclass(frozen=True)
+class HiddenShapes:
+    """The candidate at drawn shapes."""
+
+    case: Case
+    """Its problem has the drawn shapes as workloads, beside the named ones."""
+    compiled: CompileResult
+    """Its builds serve them too."""
+    plans: dict[str, LaunchPlan]
+    """By workload name; of the drawn shapes alone, before `CheckPlans.final`."""
+    cases: tuple[InputCase, ...]
+
+
+@dataclass
+class _Draw:
+    """One drawing: what it is for, and what was drawn so far."""
+
+    case: Case
+    builds: Sequence[Build]
+    gpu: GpuSpec
+    rng: Random
+    left_bytes: float
+    plans: dict[str, LaunchPlan] = field(default_factory=dict[str, LaunchPlan])
+    served: dict[str, Build] = field(default_factory=dict[str, Build])
+    shapes: list[Workload] = field(default_factory=list[Workload])
+
+    def one_of(self, axis: str, values: Sequence[int]) -> None:
+        """Take the first shape that is claimed and affordable, odd values of `axis` first."""
+        for value in sorted(self.rng.sample(values, len(values)), key=_evenness):
+            for base in self._bases(axis):
+                if self._takes({**base, axis: value}):
+                    return
+
+    def larger_one(self, axis: str) -> None:
+        """Take the largest shape that the rest of the bytes allows, or a little less."""
+        for base in self._bases(axis):
+            fits = self._fitting(base, axis)
+            if fits < _LARGER.start:
+                continue
+            values = range(max(_LARGER.start, fits * 7 // 8), fits + 1)
+            for value in self.rng.sample(values, min(8, len(values))):
+                if self._takes({**base, axis: value}):
+                    return
+
+    def _fitting(self, base: Mapping[str, int], axis: str) -> int:
+        try:
+            one = make_workload(self.case.problem, {**base, axis: 64})
+        except Mistake:
+            return 0
+        each = buffer_bytes(self.case.problem, one) / 64
+        return min(int(self.left_bytes / each), _LARGER.stop - 1)
+
+    def _bases(self, axis: str) -> list[dict[str, int]]:
+        """Return the values of the other axes in the domain, in an order of the draw."""
+        problem = self.case.problem
+        kept = {
+            tuple(entry.axes[name] for name in problem.variable_axes if name != axis): entry
+            for entry in self.case.domain
+        }
+        found = [{n: one.axes[n] for n in problem.variable_axes} for one in kept.values()]
+        return self.rng.sample(found, len(found))
+
+    def _takes(self, given: Mapping[str, int]) -> bool:
+        """Take the shape if it is affordable, claimed, and served by a build."""
+        try:
+            shape = make_workload(self.case.problem, given)
+        except Mistake:
+            return False
+        names = {workload.name for workload in (*self.case.problem.workloads, *self.shapes)}
+        cost = buffer_bytes(self.case.problem, shape)
+        if shape.name in names or cost > self.left_bytes or not self._is_served(shape):
+            return False
+        self.left_bytes -= cost
+        self.shapes.append(shape)
+        return True
+
+    def _is_served(self, shape: Workload) -> bool:
+        header = self.case.header
+        if header is None or not claims(header, self.case.problem, shape.axes):
+            return False
+        here = _with_workloads(self.case, (shape,)).at(shape)
+        plan = resolve_plan(here, self.gpu).plan
+        build = None if plan is None else _build_of(plan, self.builds)
+        if plan is None or build is None:
+            return False
+        planned = PlannedBuild(self.gpu.arch, self.gpu, (plan,))
+        if checked_plans(planned, build.kernels, here)[1]:
+            return False
+        self.plans[shape.name], self.served[shape.name] = plan, build
+        return True
+
+
+def draw_hidden_shapes(
+    case: Case, compiled: CompileResult, gpu: GpuSpec, cases: Sequence[InputCase]
+) -> HiddenShapes:
+    """Return the shapes that a full check draws, and one case for each.
+
+    Args:
+        case: The candidate; its header parses.
+        compiled: Its builds for `gpu`.
+        gpu: What its plans are made for.
+        cases: The cases of the named workloads; their hidden seeds decide what is drawn.
+    """
+    seeds = list(dict.fromkeys(one.seed for one in cases if one.hidden))
+    total = sum(buffer_bytes(case.problem, one.workload) * len(one.runs) for one in cases)
+    budget = max(_SHARE * total, _FLOOR_BYTES)
+    draw = _Draw(case, compiled.builds, gpu, Random(f"{seeds}/shapes"), budget)
+    for axis in row_like_axes(case.problem) if seeds else ():
+        for values in _ROWS:
+            draw.one_of(axis, values)
+        draw.larger_one(axis)
+    builds = tuple(_serving(build, draw.served) for build in compiled.builds)
+    return HiddenShapes(
+        case=_with_workloads(case, draw.shapes),
+        compiled=compiled.model_copy(update={"builds": builds}),
+        plans=draw.plans,
+        cases=tuple(_cases(draw.shapes, seeds, draw.rng)),
+    )
+
+
+def row_like_axes(problem: Problem) -> tuple[str, ...]:
+    """Return the variable axes that count pieces: rows first, then heads, rows of an expert.
+
+    These are the row axis and those that stand last in no tensor, nor decide what does. What stands
+    last is a length that kernels read as vectors, and that codes and scales divide.
+    """
+    last = {tensor.shape[-1] for tensor in problem.tensors if len(tensor.shape) > 1}
+    for axis, expression in reversed(problem.axes.items()):
+        if axis in last and expression is not None:
+            last |= expression_names(expression)
+    first = (problem.row_axis,) if problem.row_axis in problem.variable_axes else ()
+    others = (axis for axis in problem.variable_axes if axis not in {*last, *first})
+    return (*first, *others)
+
+
+def narrowing_note(case: Case, shape: str) -> Diagnostic:
+    """Return what to do about a candidate that is right at the named workloads only.
+
+    Args:
+        case: The candidate; its header parses.
+        shape: The drawn shape where it failed.
+    """
+    assert case.header is not None
+    claimed = named_where(case.header, case.problem, row_like_axes(case.problem))
+    return Diagnostic(
+        severity="note",
+        message=f"{shape} is no named workload but a shape drawn after the build:"
+        f" `where` claims it ({case.header.where})",
+        line=case.header.lines.get("where"),
+        hint=f'mend it there, or claim the named shapes only: where: "{claimed}"',
+    )
+
+
+def _evenness(value: int) -> int:
+    """Return how many of 2, 4 and 8 divide `value`."""
+    return sum(value % divisor == 0 for divisor in (2, 4, 8))
+
+
+def _with_workloads(case: Case, shapes: Sequence[Workload]) -> Case:
+    workloads = (*case.problem.workloads, *shapes)
+    return replace(case, problem=case.problem.model_copy(update={"workloads": workloads}))
+
+
+def _build_of(plan: LaunchPlan, builds: Sequence[Build]) -> Build | None:
+    return next((build for build in builds if build.defines == plan.defines), None)
+
+
+def _serving(build: Build, served: Mapping[str, Build]) -> Build:
+    names = tuple(name for name, one in served.items() if one is build)
+    return build.model_copy(update={"workloads": (*build.workloads, *names)})
+
+
+def _cases(shapes: Sequence[Workload], seeds: Sequence[int], rng: Random) -> Iterator[InputCase]:
+    regimes = rng.sample(_REGIMES, len(_REGIMES))
+    for place, shape in enumerate(shapes):
+        run = Run(POISONS[place % 2], place)
+        regime, seed = regimes[place % len(regimes)], seeds[place % len(seeds)]
+        yield InputCase(shape, seed, hidden=True, regime=regime, runs=(run,), drawn=True)

@@ -130,6 +130,9 @@ class CheckResult(Record):
     hidden_shapes: tuple[WorkloadCheck, ...] = ()
     """What was run at shapes that were drawn after the build (docs/correctness.md); none at level
     quick, and where `where` or the built cubins admit the named workloads alone."""
+    fixed_scalars: tuple[str, ...] = ()
+    """Scalars of the problem that no launch takes: the code can only hold their values, and nothing
+    is said of others."""
     mismatch: Mismatch | None = None
     accuracy: tuple[TensorAccuracy, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()

@@ -10,6 +10,7 @@ from kopt.kernels.check_result import CheckResult, Mismatch, SanitizerResult, Sa
 from kopt.kernels.status import Status
 from kopt.tools.facts.check_facts import (
     element_words,
+    fixed_scalar_words,
     hidden_shape_words,
     inputs_words,
     sanitizer_words,
@@ -44,9 +45,7 @@ def check_view(name: str, result: CheckResult) -> View:
     yield from uncovered_lines(result.compiled)
     if result.workloads:
         yield _workloads(result)
-    shapes = hidden_shape_words(result)
-    if shapes is not None:
-        yield Text(f"Other shapes: {shapes}")
+    yield from _reach(result)
     if result.accuracy:
         yield from _accuracy(result)
     if result.cpu_bodies:
@@ -115,6 +114,15 @@ def _workloads(result: CheckResult) -> Table:
         own = (values[entry.workload],) if differ else ()
         table.add_row(*cells, f"{entry.elapsed_s:.1f} s", *own)
     return table
+
+
+def _reach(result: CheckResult) -> Iterator[Text]:
+    """Yield the shapes and scalars beside the problem's own that the result rests on, or not."""
+    shapes, fixed = hidden_shape_words(result), fixed_scalar_words(result)
+    if shapes is not None:
+        yield Text(f"Other shapes: {shapes}")
+    if fixed is not None:
+        yield Text(f"Fixed scalars: {fixed}", style="yellow")
 
 
 def _accuracy(result: CheckResult) -> Iterator[RenderableType]:

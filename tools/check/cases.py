@@ -54,6 +54,8 @@ class InputCase:
     runs: tuple[Run, ...]
     drawn: bool = False
     """Whether the shape is none of the named workloads (hidden_shapes.py)."""
+    scalars: tuple[tuple[str, float], ...] = ()
+    """Scalars with another value than the problem's (scalars.py)."""
 
     @property
     def label(self) -> str:

@@ -31,7 +31,7 @@ _LARGER = range(161, 4_160)
 """One more from here, as large as the cost allows."""
 _SHARE, _FLOOR_BYTES = 0.2, 6 << 20
 """The drawn cases take this share of the other cases' bytes, or so many bytes if that is more."""
-_REGIMES = ("normal", "outliers", "mixed")
+_REGIMES = ("normal", "outliers", "mixed", "tiny")
 
 
 @dataclass(frozen=True)

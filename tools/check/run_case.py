@@ -160,7 +160,22 @@ def _refusal(
         status=Status.UNWRITTEN_OUTPUT if unwritten else Status.INCORRECT,
         outcome=outcome,
         mismatch=make_mismatch(finding, shared.case),
-        diagnostics=(make_diagnostic(finding, initial),),
+        diagnostics=(make_diagnostic(finding, initial), *_scalar_note(shared.case)),
+    )
+
+
+def _scalar_note(case: InputCase) -> tuple[Diagnostic, ...]:
+    """Return that the case has scalars of its own, if it has."""
+    if not case.scalars:
+        return ()
+    shown = ", ".join(f"{name} = {value:.9g}" for name, value in case.scalars)
+    return (
+        Diagnostic(
+            severity="note",
+            message=f"launched with {shown}: other values than problem.yaml's",
+            hint="use the parameter that the launch passes; a constant in the code is right for one"
+            " value only",
+        ),
     )
 
 

@@ -27,6 +27,7 @@ from .case_data import CaseKey
 from .cases import InputCase, Run
 from .oracle_cache import OracleCache, open_cache
 from .run_case import JudgedRun, SharedCase, compare_poisons, execute_run
+from .scalars import launched_with, with_scalars
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,10 @@ def _submit(
     candidate, problem = batch.case.candidate, batch.case.problem
     for case in batch.cases:
         name = case.workload.name
-        program = Program(candidate, problem, batch.plans[name], batch.cubins.get(name))
-        key = CaseKey(problem, case.workload, case.seed, case.regime)
+        own = with_scalars(problem, dict(case.scalars))
+        plan = launched_with(batch.plans[name], dict(case.scalars))
+        program = Program(candidate, own, plan, batch.cubins.get(name))
+        key = CaseKey(own, case.workload, case.seed, case.regime)
         shared = SharedCase(program, case, partial(cache.load, key))
         runs = [(run, pool.submit(execute_run, shared, run, device)) for run in case.runs]
         submitted.append((shared, runs))

@@ -25,6 +25,7 @@ from .hidden_seeds import draw_hidden_seeds
 from .hidden_shapes import HiddenShapes, draw_hidden_shapes, narrowing_note
 from .request import CheckPlans, CheckRequest, cubin_paths, make_plans
 from .run_cases import BatchResult, CaseBatch, run_cases
+from .scalars import fixed_scalars, vary_scalars
 
 __all__ = ["CheckRequest", "check_candidate"]
 
@@ -58,6 +59,7 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
         if request.level == "full":
             drawn = draw_hidden_shapes(request.case, compiled, gpu, batch.cases)
             batch = _with_shapes(batch, drawn, gpu, simulated=device.gpu is None)
+        batch = replace(batch, cases=vary_scalars(batch.case.problem, batch.cases, batch.plans))
         result = _told(request.case, run_cases(batch, device, settings))
     return CheckResult(
         kernel=request.case.kernel_id,
@@ -65,6 +67,7 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
         device=device.name,
         level=request.level,
         tune=request.case.full_tune,
+        fixed_scalars=fixed_scalars(request.case.problem, plans.plans.values()),
         compiled=compiled,
         elapsed_s=perf_counter() - start,
         **vars(result),

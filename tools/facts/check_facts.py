@@ -38,6 +38,7 @@ def check_facts(result: CheckResult, detail: Detail) -> Facts:
     facts |= given(
         executed=Listing(tuple(map(_workload_words, result.workloads)), most=8),
         drawn_shapes=hidden_shape_words(result),
+        fixed_scalars=fixed_scalar_words(result),
         computed=given(accuracy=accuracy),
         stood_in_by_cpu_code=Listing(result.cpu_bodies, most=12),
         sanitizer=Listing(tuple(map(sanitizer_words, sanitized))),
@@ -78,6 +79,14 @@ def hidden_shape_words(result: CheckResult) -> str | None:
     if result.level == "full" and result.status is Status.PASSED:
         return "none: the header claims the named workloads alone, or compiles their rows in"
     return None
+
+
+def fixed_scalar_words(result: CheckResult) -> str | None:
+    """Return that no launch takes some scalars, one line; None if one takes each."""
+    if result.status is not Status.PASSED or not result.fixed_scalars:
+        return None
+    names = ", ".join(result.fixed_scalars)
+    return f"{names}: no launch takes it, so only the problem's value is right"
 
 
 def element_words(found: Mismatch) -> str:

@@ -93,6 +93,7 @@ __device__ __forceinline__ void bulk_load(void* shared, const void* global, unsi
                                           mbarrier_t* barrier) {
 #if defined(KOPT_SIM)
   kopt_sim_cpu_body("bulk_load");
+  kopt_sim_require_bulk(shared, global, bytes);
   kopt_sim_bulk_load(shared, global, bytes, bytes, barrier);
 #else
   const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
@@ -109,6 +110,7 @@ __device__ __forceinline__ void bulk_load(void* shared, const void* global, unsi
 __device__ __forceinline__ void bulk_store(void* global, const void* shared, unsigned bytes) {
 #if defined(KOPT_SIM)
   kopt_sim_cpu_body("bulk_store");
+  kopt_sim_require_bulk(global, shared, bytes);
   kopt_sim_async_copy(global, shared, bytes, bytes);
 #else
   const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(shared));

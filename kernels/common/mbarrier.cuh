@@ -29,7 +29,9 @@ __device__ __forceinline__ void fence_mbarrier_init() {
 
 // Orders ordinary shared-memory accesses before later asynchronous copies of the same memory.
 __device__ __forceinline__ void fence_proxy_async() {
-#if !defined(KOPT_SIM)
+#if defined(KOPT_SIM)
+  kopt_sim_proxy_fence();
+#else
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 #endif
 }

@@ -58,7 +58,8 @@ def write_job(
     ]
     lines += [f"shared {v.name} {v.address} {v.size_bytes}" for v in program.shared]
     numbers: dict[str, int] = {}
-    for line in (*_tensor_lines(request, folder), *_scratch_lines(request, folder)):
+    scratch_lines = _scratch_lines(request, folder, program.narrowest_access_bytes)
+    for line in (*_tensor_lines(request, folder), *scratch_lines):
         numbers[line.split()[1]] = len(numbers)
         lines.append(line)
     dtypes = {tensor.name: tensor.dtype for tensor in problem.tensors}
@@ -96,7 +97,8 @@ def _tensor_lines(request: ExecutionRequest, folder: Path) -> list[str]:
     return lines
 
 
-def _scratch_lines(request: ExecutionRequest, folder: Path) -> list[str]:
+def _scratch_lines(request: ExecutionRequest, folder: Path, narrowest: int) -> list[str]:
+    """Scratch may hold anything: its cells are as fine as the code's accesses."""
     lines: list[str] = []
     for scratch in request.program.plan.scratch:
         item_bytes = dtype_size_bytes(scratch.dtype)
@@ -104,7 +106,7 @@ def _scratch_lines(request: ExecutionRequest, folder: Path) -> list[str]:
         path = folder / f"scratch.{scratch.name}"
         zeroed = scratch.init == "zero"
         np.full(size, 0 if zeroed else request.poison, dtype=np.uint8).tofile(path)
-        shift = min(item_bytes.bit_length() - 1, 2)
+        shift = min(item_bytes, narrowest).bit_length() - 1
         lines.append(f"buffer {scratch.name} scratch {size} {shift} {int(zeroed)} 0 {path}")
     return lines
 

@@ -22,11 +22,14 @@ _LIBM = frozenset(
         r"\w+",
         """acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2
     expm1
-    fabs fdim floor fma fmax fmin fmod frexp hypot ilogb ldexp lgamma llrint llround log log10
-    log1p log2 logb lrint lround modf nan nearbyint nextafter pow remainder rint round scalbln
+    fabs fdim floor fma fmax fmin fmod hypot ilogb ldexp lgamma llrint llround log log10
+    log1p log2 logb lrint lround nearbyint nextafter pow remainder rint round scalbln
     scalbn sin sincos sinh sqrt tan tanh tgamma trunc j0 j1 y0 y1""",
     )
 )
+STORING_LIBM = ("frexp", "frexpf", "modf", "modff", "remquo", "remquof", "sincos", "sincosf")
+"""libm's functions that store through a pointer, the last two called by g++ itself: the linker
+exchanges them for the runtime's, which check the store (runtime/libm_stores.cpp)."""
 # libgcc's: popcount (x86-64 has it only as an extension) and 128-bit division.
 _LIBGCC = frozenset(("__popcountdi2", "__divti3", "__modti3", "__udivti3", "__umodti3"))
 _RUNTIME = frozenset(
@@ -38,7 +41,8 @@ _RUNTIME = frozenset(
     kopt_sim_async_copy kopt_sim_async_commit kopt_sim_async_wait kopt_sim_yield kopt_sim_trap
     __assert_fail kopt_sim_cpu_body kopt_sim_clock kopt_sim_memcpy kopt_sim_memmove kopt_sim_memset
     kopt_sim_mbarrier_init kopt_sim_mbarrier_arrive kopt_sim_mbarrier_wait kopt_sim_bulk_load
-    kopt_sim_require_aligned kopt_sim_cluster_rank kopt_sim_cluster_size
+    kopt_sim_require_bulk kopt_sim_proxy_fence kopt_sim_require_aligned
+    kopt_sim_cluster_rank kopt_sim_cluster_size
     kopt_sim_cluster_arrive kopt_sim_cluster_arrive_relaxed kopt_sim_cluster_wait
     kopt_sim_map_shared kopt_sim_shared_rank kopt_sim_store_async kopt_sim_wait_for_producer
     __tsan_init __tsan_func_entry __tsan_func_exit __tsan_read_range __tsan_write_range
@@ -47,6 +51,7 @@ _RUNTIME = frozenset(
     )
 )
 _ACCESS_HOOK = re.compile(r"__tsan_(unaligned_|volatile_)?(read|write)(1|2|4|8|16)$")
+_ANY_WIDTH = {"kopt_sim_memcpy", "kopt_sim_memmove", "kopt_sim_memset", "kopt_sim_atomic"}
 # What -fsanitize=thread itself adds: a constructor that calls __tsan_init.
 _OWN_CONSTRUCTORS = ".init_array.00099"
 _OWN_NAME = re.compile(r"(__tsan_|kopt_sim_(?!entry_\d+$))")
@@ -112,8 +117,20 @@ def screen_object(elf: ELFFile, dynamic_shared: Iterable[str]) -> str | None:
     return None
 
 
+def narrowest_access(elf: ELFFile) -> int:
+    """Return the bytes of the narrowest load or store that the object may make: 1, 2 or 4."""
+    widths = {4}
+    for name in _undefined(elf):
+        hook = _ACCESS_HOOK.match(name)
+        if hook is not None:
+            widths.add(int(hook[3]))
+        elif name in _ANY_WIDTH:
+            widths.add(1)
+    return min(widths)
+
+
 def _is_allowed(name: str) -> bool:
-    if name in _RUNTIME or name in _LIBGCC or _ACCESS_HOOK.match(name):
+    if name in _RUNTIME or name in _LIBGCC or name in STORING_LIBM or _ACCESS_HOOK.match(name):
         return True
     return name in _LIBM or (name[-1:] in "fl" and name[:-1] in _LIBM)
 

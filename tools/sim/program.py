@@ -31,8 +31,10 @@ from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
 
 from .object_screen import (
     DUMP_FLAG,
+    STORING_LIBM,
     dynamic_shared_symbols,
     inline_assembly_line,
+    narrowest_access,
     screen_object,
     unhooked_line,
 )
@@ -127,6 +129,7 @@ class _Builder:
             elf = ELFFile(stream)
             dynamic = dynamic_shared_symbols(elf, dynamic_shared_names(source))
             refusal = screen_object(elf, dynamic)
+            narrowest = narrowest_access(elf)
         if refusal is not None:
             return _unsupported(refusal)
         self._checked(self._link(dynamic))
@@ -139,6 +142,7 @@ class _Builder:
         result = SimProgram(
             executable=str(folder / "program"),
             sandbox=compiled.level,
+            narrowest_access_bytes=narrowest,
             **dict(facts),
         )
         (self.work / "program.json").write_text(result.model_dump_json(), "utf-8")
@@ -154,6 +158,7 @@ class _Builder:
         command: list[str | Path] = [self.toolset.gxx, "-no-pie", "unit.o"]
         command += [self.toolset.runtime_object, "-o", "program"]
         command += [f"-Wl,--defsym={symbol}=kopt_sim_dynamic_shared" for symbol in dynamic]
+        command += [f"-Wl,--wrap={name}" for name in STORING_LIBM]
         return self._run(command)
 
     def _run(self, command: list[str | Path]) -> SandboxedRun:

@@ -43,6 +43,8 @@ class SimProgram(ProgramFacts):
     executable: str
     sandbox: SandboxLevel
     """Level under which it was compiled."""
+    narrowest_access_bytes: int
+    """Of its loads and stores: 1, 2 or 4."""
 
 
 def read_program_facts(

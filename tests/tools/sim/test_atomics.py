@@ -199,6 +199,7 @@ def test_blocks_of_a_cooperative_launch_may_spin_on_each_other(sim: Sim) -> None
       __threadfence();
       atomicAdd(count, 1u);
       while (atomicAdd(count, 0u) < gridDim.x) {}
+      __threadfence();
       if (blockIdx.x == 0) out[4] = out[1] + out[2] + out[3];
     }"""
     )

@@ -1,5 +1,7 @@
 """cooperative_groups: tiles, coalesced groups, the grid and clusters."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -136,7 +138,17 @@ def test_grid_sync_without_a_cooperative_launch_gives_its_line(sim: Sim) -> None
 def test_a_block_that_skips_the_grid_barrier_is_a_divergence(sim: Sim) -> None:
     source = HEAD + "(int* out) { if (blockIdx.x != 1 || threadIdx.x) cg::this_grid().sync(); }"
     case = SimCase(source, outputs={"out": np.zeros(1, np.int32)}, grid=(3, 1, 1), cooperative=True)
-    assert sim.execute(case).status is Status.PASSED  # an exited thread is not waited for
+    found = sim.fault(case, Status.BARRIER_DIVERGENCE)
+    assert "block 1, or its first thread, has ended" in found.message
+    assert found.line == line_of(source, "sync()")
+    some_left = replace(case, source=source.replace("!= 1 ||", "== 3 ||"))
+    assert sim.execute(some_left).status is Status.BARRIER_DIVERGENCE
+    others_left = replace(
+        case, source=source.replace("!= 1 || threadIdx.x", "!= 1 || threadIdx.x < 5")
+    )
+    assert (
+        sim.execute(others_left).status is Status.PASSED
+    )  # other exited threads are not waited for
     source = (
         HEAD
         + """(int* out) { if (blockIdx.x == 1) __syncthreads();

@@ -56,10 +56,8 @@ inline void check_any(const Access& access, bool aligned) {
   }
 }
 
-inline bool is_local(std::uintptr_t address) { return address - g.stack_begin < kStackBytes; }
-
 inline void end_turn_if_due() {
-  if (--g.accesses_until_switch != 0) return;
+  if (--g.accesses_until_switch != 0 || take_back_served()) return;
   g.accesses_until_switch = draw_turn();
   return_to_scheduler();
 }
@@ -78,9 +76,13 @@ inline void check_volatile(std::uintptr_t address, unsigned bytes, bool is_store
   Access access{address, pc, nullptr, 0, 0, bytes, is_store};
   access.is_volatile = true;
   const std::uintptr_t place = address_among_blocks(address);
-  order_after_atomics(place);
   check_any(access, true);
-  if (is_store) publish_by_atomic(place);
+  if (is_store) {
+    keep_overwritten(place, access);
+    publish_by_atomic(place);
+  } else if (!serve_overwritten(place, access)) {
+    read_published(place, Acquires::at_fence);
+  }
 }
 
 bool is_candidate_memory(std::uintptr_t address) {
@@ -99,19 +101,24 @@ std::uint32_t draw_turn() {
   return g.schedule_seed == 0 ? 1u << 16 : 16 + static_cast<std::uint32_t>(g.random() % 240);
 }
 
+void check_store(const volatile void* p, unsigned bytes, std::uintptr_t pc) {
+  check_access(to_address(p), bytes, true, true, pc);
+}
+
 void check_atomic(std::uintptr_t address, unsigned bytes, bool reads, std::uintptr_t pc) {
   end_turn_if_due();
   Access access{address, pc, nullptr, 0, 0, bytes, true};
   access.is_atomic = true;
   access.reads_too = reads;
   const std::uintptr_t place = address_among_blocks(address);
-  order_after_atomics(place);
+  read_published(place, Acquires::at_barrier);
   check_any(access, true);
   publish_by_atomic(place);
 }
 
 // Both sides are checked as accesses of the running thread.
 void copy_checked(const AsyncCopy& copy) {
+  take_back_served();
   const std::uintptr_t to = to_address(copy.to), from = to_address(copy.from);
   if (copy.source_bytes != 0) {
     if (!is_local(from)) check_any({from, copy.pc, nullptr, 0, 0, copy.source_bytes, false}, false);

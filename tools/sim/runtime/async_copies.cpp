@@ -106,6 +106,7 @@ std::vector<Landing> take_due(std::vector<Landing>& under_way, std::uintptr_t ba
 void land(std::uintptr_t address) {
   for (const BulkLoad& load : take_due(g.block->bulk_loads, address)) {
     copy_checked(load.copy);
+    note_landed(load.copy);
     count_bytes(address, load.copy.bytes, load.copy.pc);
   }
   const std::vector<SentValue> values = take_due(g.block->sent_values, address);
@@ -168,6 +169,7 @@ using namespace kopt_sim;
 extern "C" {
 
 void kopt_sim_async_copy(void* to, const void* from, unsigned bytes, unsigned source_bytes) {
+  require_proxy_fence(from, source_bytes, CALLER);  // from shared memory only bulk copies read
   groups_of(*g.fiber).back().push_back(make_copy(to, from, bytes, source_bytes, CALLER));
 }
 
@@ -219,6 +221,7 @@ void kopt_sim_mbarrier_wait(void* barrier, unsigned parity, int line) {
 
 void kopt_sim_bulk_load(void* shared, const void* global, unsigned bytes, unsigned source_bytes,
                         void* barrier) {
+  require_proxy_fence(shared, bytes, CALLER);
   g.block->bulk_loads.push_back(
       {make_copy(shared, global, bytes, source_bytes, CALLER),
        reinterpret_cast<std::uintptr_t>(barrier)});

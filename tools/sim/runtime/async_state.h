@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "stamp.h"
+
 namespace kopt_sim {
 
 struct AsyncCopy {
@@ -16,6 +18,11 @@ struct AsyncCopy {
 struct BulkLoad {
   AsyncCopy copy;
   std::uintptr_t barrier;
+};
+// What a bulk copy left, until something else is stored there.
+struct Landed {
+  unsigned bytes;
+  Stamp stamp;
 };
 struct SentValue {
   std::uintptr_t to, barrier;  // addresses of the block that receives it

@@ -1,7 +1,7 @@
 // The barrier of a block, and what is said when threads can never pass a barrier.
 #include <cstdio>
 
-#include "state.h"
+#include "ordering.h"
 
 namespace kopt_sim {
 
@@ -66,6 +66,7 @@ extern "C" {
 
 unsigned kopt_sim_barrier(int predicate, int line) {
   settle_pending_write();
+  acquire_at_barrier();
   Fiber& self = *g.fiber;
   self.wait = Wait::barrier;
   self.line = line;

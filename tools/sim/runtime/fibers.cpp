@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "state.h"
+#include "ordering.h"
 
 extern "C" {
 struct KoptIndex3 {
@@ -99,6 +99,7 @@ void switch_to(Fiber& fiber) {
 }
 
 void return_to_scheduler() {
+  take_back_served();
   kopt_sim_switch(&g.fiber->stack_pointer, g.scheduler_stack_pointer);
 }
 

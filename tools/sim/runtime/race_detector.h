@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "state.h"
+#include "ordering.h"
 
 namespace kopt_sim {
 

@@ -51,6 +51,8 @@ void enter_block(Block& block, std::uint64_t index, unsigned position) {
   block.mbarriers.clear();
   block.bulk_loads.clear();
   block.sent_values.clear();
+  block.landed.clear();
+  block.proxy_epoch = 0;
   for (std::uint32_t i = 0; i < threads; ++i) {
     Fiber& fiber = block.fibers[i];
     delete fiber.async;

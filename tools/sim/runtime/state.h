@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <random>
 #include <string>
 #include <unordered_map>
@@ -108,6 +109,9 @@ enum class Wait : std::uint8_t {
   done
 };
 
+// When a thread comes after what was published before a flag that it has read.
+enum class Acquires : std::uint8_t { nothing, at_fence, at_barrier };
+
 struct TraceEntry {
   std::uintptr_t pc, address;
   std::uint32_t bytes;
@@ -121,6 +125,7 @@ struct Fiber {
   std::uint8_t exchange_kind;
   std::uint8_t exchange_result;  // where its warp keeps what it was given
   std::uint8_t fence;  // 0 none, 1 block, 2 device: passed since the last atomic
+  Acquires acquires;
   std::uint32_t mask;
   std::uint32_t exchange_lanes;
   std::uintptr_t mbarrier;  // waited for
@@ -131,6 +136,7 @@ struct Fiber {
   bool after_producer;  // it, or a thread that it has met, waited for the launch before
   int line;
   std::uint32_t lane_epoch;
+  std::uint32_t proxy_epoch;  // of its last proxy fence, plus 1
   Index3 thread;
   std::uint32_t linear;
   std::vector<std::vector<AsyncCopy>>* async;  // committed groups, the last one still open
@@ -167,6 +173,8 @@ struct Block {
   std::unordered_map<std::uintptr_t, Mbarrier> mbarriers;
   std::vector<BulkLoad> bulk_loads;
   std::vector<SentValue> sent_values;  // to this block
+  std::uint32_t proxy_epoch;           // the largest of its threads
+  std::map<std::uintptr_t, Landed> landed;  // by bulk copies, by address
 };
 
 struct LaunchJob {
@@ -229,6 +237,8 @@ struct State {
 
 extern State g;
 
+inline bool is_local(std::uintptr_t address) { return address - g.stack_begin < kStackBytes; }
+
 inline Warp& warp_of(const Fiber& fiber) { return g.block->warps[fiber.linear / 32]; }
 
 // Recomputes g.stamp after the running thread, its epoch or its lane epoch changed.
@@ -277,13 +287,9 @@ void trace_access(std::uintptr_t pc, std::uintptr_t address, unsigned bytes, boo
 void start_trace(Block& block);
 void finish_trace(Block& block);
 
-// synchronization.cpp
-bool ordered_by_atomics(std::uint32_t block, std::uint32_t epoch);
-void order_after_atomics(std::uintptr_t address);
-void publish_by_atomic(std::uintptr_t address);
-
 // access_hooks.cpp
 std::uint32_t draw_turn();
+void check_store(const volatile void* p, unsigned bytes, std::uintptr_t pc);
 void check_atomic(std::uintptr_t address, unsigned bytes, bool reads, std::uintptr_t pc);
 void check_alignment(const volatile void* p, unsigned bytes, bool is_store, std::uintptr_t pc);
 void check_start(const volatile void* p, unsigned bytes, bool is_store, std::uintptr_t pc);

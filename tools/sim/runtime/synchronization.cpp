@@ -1,27 +1,13 @@
-// Warp exchanges, warp syncs, fences, and atomics as synchronisation between blocks.
+// Warp exchanges, warp syncs and fences.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <unordered_map>
 
 #include "race_detector.h"
 
 namespace kopt_sim {
 
 namespace {
-
-// Happens-before between blocks through atomics: a fence and then an atomic operation publishes
-// what the block did so far; a later atomic on the same address sees it.
-using Clock = std::unordered_map<std::uint32_t, std::uint32_t>;  // block -> epoch not yet seen
-std::unordered_map<std::uintptr_t, Clock> published;
-std::unordered_map<std::uint32_t, Clock> seen_by_block;
-
-void merge(Clock& into, const Clock& from) {
-  for (const auto& [block, epoch] : from) {
-    std::uint32_t& known = into[block];
-    if (epoch > known) known = epoch;
-  }
-}
 
 // True when every lane of `mask` that still runs waits for the same operation.
 bool all_arrived(const Warp& warp, const Fiber& self, std::uint32_t mask, Wait wait) {
@@ -141,31 +127,6 @@ void release_if_complete(const Fiber& waiting) {
     release_lanes(waiting, waiting.wait, waiting.mask & warp.alive);
 }
 
-bool ordered_by_atomics(std::uint32_t block, std::uint32_t epoch) {
-  const auto clock = seen_by_block.find(stamp_block(g.stamp));
-  if (clock == seen_by_block.end()) return false;
-  const auto known = clock->second.find(block);
-  return known != clock->second.end() && known->second > epoch;
-}
-
-void order_after_atomics(std::uintptr_t address) {
-  const auto earlier = published.find(address);
-  if (earlier != published.end()) merge(seen_by_block[stamp_block(g.stamp)], earlier->second);
-}
-
-void publish_by_atomic(std::uintptr_t address) {
-  if (g.fiber->fence == 0) return;
-  const std::uint32_t block = stamp_block(g.stamp);
-  ++g.block->epoch;  // what the block does from here on is not published
-  if (g.fiber->fence == 2) {
-    Clock& mine = seen_by_block[block];
-    mine[block] = g.block->epoch;
-    merge(published[address], mine);
-  }
-  g.fiber->fence = 0;
-  refresh_stamp();
-}
-
 }  // namespace kopt_sim
 
 using namespace kopt_sim;
@@ -183,7 +144,10 @@ std::uint64_t kopt_sim_shuffle(unsigned mask, std::uint64_t value, unsigned sour
   return g.fiber->exchange_lanes >> source & 1u ? values[source] : kUndefined;
 }
 
-void kopt_sim_sync_warp(unsigned mask, int line) { wait_as(Wait::warp_sync, mask, 0, line); }
+void kopt_sim_sync_warp(unsigned mask, int line) {
+  acquire_at_barrier();
+  wait_as(Wait::warp_sync, mask, 0, line);
+}
 
 unsigned kopt_sim_active_mask(int line) {
   g.fiber->wait = Wait::converge;
@@ -197,6 +161,7 @@ unsigned kopt_sim_lane() { return g.fiber->linear % 32; }
 void kopt_sim_fence(int scope) {
   const std::uint8_t fence = scope == 0 ? 1 : 2;
   if (fence > g.fiber->fence) g.fiber->fence = fence;
+  if (fence == 2) acquire();
 }
 
 void kopt_sim_wait_for_producer() { g.fiber->after_producer = true; }

@@ -76,11 +76,35 @@ void arrive(bool relaxed, int line) {
   refresh_stamp();
 }
 
+// The grid barrier counts blocks, each by its first thread: one that has ended never comes.
+bool lacks_a_block() {
+  const auto left = std::find_if(g.resident.begin(), g.resident.end(), [](const Block& block) {
+    return block.fibers[0].wait == Wait::done;
+  });
+  if (left == g.resident.end()) return false;
+  const auto waiting = std::find_if(g.resident.begin(), g.resident.end(),
+                                    [](const Block& block) { return block.at_grid != 0; });
+  Fiber* const first = std::find_if(waiting->fibers, waiting->fibers + g.threads_per_block,
+                                    [](const Fiber& fiber) { return fiber.wait == Wait::grid; });
+  g.block = &*waiting;
+  g.fiber = first;
+  FaultRecord record = describe_fault(Fault::barrier_divergence, 0);
+  record.line = first->line;
+  std::snprintf(record.note, sizeof record.note,
+                "block %llu, or its first thread, has ended: the grid barrier at line %d waits for "
+                "it without end",
+                static_cast<unsigned long long>(left->index), first->line);
+  keep_fault(record);
+  return true;
+}
+
 }  // namespace
 
 // Lets go on who waits at a barrier that all resident blocks have reached; false if there is none.
 bool pass_wide_barrier() {
-  if (is_everywhere(&Block::at_grid)) pass_grid_barrier();
+  if (is_everywhere(&Block::at_grid)) {
+    if (!lacks_a_block()) pass_grid_barrier();
+  }
   else if (is_everywhere(&Block::arrived)) pass_cluster_barrier();
   else return false;
   return true;

@@ -27,6 +27,15 @@ inline void __sincosf(float x, float* s, float* c) {
 inline float sinpif(float x) { return sinf(3.14159265358979f * x); }
 inline float cospif(float x) { return cosf(3.14159265358979f * x); }
 
+inline void sincospif(float x, float* s, float* c) {
+  *s = sinpif(x);
+  *c = cospif(x);
+}
+inline void sincospi(double x, double* s, double* c) {
+  *s = sin(3.141592653589793 * x);
+  *c = cos(3.141592653589793 * x);
+}
+
 inline float __fdividef(float x, float y) { return x / y; }
 inline float fdividef(float x, float y) { return x / y; }
 inline float __fdiv_rn(float x, float y) { return x / y; }

@@ -56,6 +56,10 @@ void kopt_sim_bulk_load(void* shared, const void* global, unsigned bytes, unsign
                         void* barrier);
 // Stores `value` to where block `rank` of the cluster has `shared`; its `barrier` counts 4 bytes.
 void kopt_sim_store_async(void* shared, unsigned value, void* barrier, unsigned rank, int line);
+// Checks addresses and size of a bulk copy, which must be multiples of 16.
+void kopt_sim_require_bulk(const void* to, const void* from, unsigned bytes);
+// Orders the thread's stores to shared memory before bulk copies.
+void kopt_sim_proxy_fence(void);
 unsigned kopt_sim_cluster_rank(void);
 unsigned kopt_sim_cluster_size(void);
 

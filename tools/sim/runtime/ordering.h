@@ -1,0 +1,26 @@
+// What orders accesses beside barriers: flags and fences, and what comes of it where nothing does.
+#pragma once
+
+#include "state.h"
+
+namespace kopt_sim {
+
+struct Access;  // race_detector.h
+
+// release_acquire.cpp
+bool ordered_by_atomics(std::uint32_t block, std::uint32_t epoch);
+void read_published(std::uintptr_t address, Acquires due);
+void publish_by_atomic(std::uintptr_t address);
+void acquire();
+void acquire_at_barrier();
+
+// volatile_values.cpp
+void keep_overwritten(std::uintptr_t place, const Access& access);
+bool serve_overwritten(std::uintptr_t place, const Access& access);
+bool take_back_served();
+
+// async_proxy.cpp
+void require_proxy_fence(const volatile void* shared, unsigned bytes, std::uintptr_t pc);
+void note_landed(const AsyncCopy& copy);
+
+}  // namespace kopt_sim

@@ -108,6 +108,20 @@ class ReceiptCheck(Record):
     """With the number of hidden seeds, which are named nowhere."""
 
 
+class ReceiptSeal(Record):
+    """Who promoted a receipt, for those who hold the key."""
+
+    key: str
+    """Names the key; every machine has another one."""
+    hmac: str
+    """HMAC-SHA256 under that key over the digest (tools/bench/receipt_seal.py)."""
+
+
+ReceiptStanding = Literal["sealed", "reproduced", "claimed"]
+"""sealed: this machine promoted it. reproduced: of another one, and measured again here. claimed:
+of another one, or without a seal."""
+
+
 class Receipt(Record):
     """A promoted winner. A file covers one workload; the receipts of one promotion can be joined.
 
@@ -119,7 +133,13 @@ class Receipt(Record):
     )
     status: Literal[Status.PASSED] = Status.PASSED
     digest: str = ""
-    """SHA-256 over the canonical JSON of everything else (tools/bench/receipt_file.py)."""
+    """SHA-256 over the canonical JSON of everything but itself and the seal
+    (tools/bench/receipt_file.py)."""
+    seal: ReceiptSeal | None = None
+    """Of the machine that promoted it; left out of receipts that come with kopt, and None in one
+    that was joined of several."""
+    parts: tuple["Receipt", ...] = Field(default=(), exclude=True)
+    """The receipts that it was joined of; never written into a receipt."""
     promotion: str = ""
     """Digest of all receipts of the promotion joined; empty in the joined one itself."""
     kopt_version: str
@@ -158,6 +178,11 @@ class Receipt(Record):
     """Every covered workload."""
     geometric_mean_speedup: float
     """Geometric mean of the workloads' speedups."""
+
+    @property
+    def read(self) -> tuple["Receipt", ...]:
+        """The receipts as they were read: its parts, or itself."""
+        return self.parts or (self,)
 
     @property
     def claimed(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from .check_result import CheckResult
 from .device_facts import DeviceFacts
+from .receipt import ReceiptStanding
 from .record import Record
 from .status import Status, Verdict
 
@@ -73,6 +74,8 @@ class VerifyResult(Record):
     candidate: str
     receipt: str
     """Digest of the receipt."""
+    standing: ReceiptStanding = "claimed"
+    """What the receipt rested on before this verification."""
     receipt_gpu: str
     device: str | None = None
     """The device; None where there is none."""

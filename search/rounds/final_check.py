@@ -86,6 +86,10 @@ def _is_promoted(context: RunContext, member: Member) -> bool:
         return known.outcome != "not_promoted"
     if context.search.promote is None:
         return False
+    why = unlike_its_check(member, _full_check(context, member))
+    if why is not None:
+        store.log.tell(EventKind.PROMOTED, candidate=member.seq, outcome="refused", why=why)
+        return False
     try:
         result = context.search.promote(member)
     except ToolError as error:
@@ -95,6 +99,33 @@ def _is_promoted(context: RunContext, member: Member) -> bool:
     store.add_document(member.seq, PROMOTION, document)
     store.log.tell(EventKind.PROMOTED, candidate=member.seq, outcome=result.outcome, why=result.why)
     return result.outcome != "not_promoted"
+
+
+def unlike_its_check(member: Member, check: CheckResult | None) -> str | None:
+    """Return why a run's row is not what its full check was of: its file was edited since.
+
+    None where it is, or where the check cannot be read. A promotion takes nothing but source and
+    tune values from the row, and checks and measures them anew.
+    """
+    if check is None:
+        return None
+    if check.candidate != member.source_sha:
+        return (
+            f"the run's file was edited: its source is {member.source_sha[:12]}, and its full check"
+            f" was of {check.candidate[:12]}"
+        )
+    for name, value in member.tune.items():
+        if check.tune.get(name) != value:
+            return (
+                f"the run's file was edited: {name} is {value}, and {check.tune.get(name)} in its"
+                " full check"
+            )
+    return None
+
+
+def _full_check(context: RunContext, member: Member) -> CheckResult | None:
+    sha = None if member.full is None else member.full.artifacts.get("check")
+    return context.search.store.reader.readable(sha, CheckResult)
 
 
 VERDICT = "soft_verdict"
@@ -147,9 +178,7 @@ def _of_same_source(context: RunContext, member: Member) -> SoftVerdict | None:
 def _asked(context: RunContext, agents: Agents, member: Member) -> SoftVerdict | None:
     """Return a new verdict; None, and the reason told, where there is none."""
     name = f"r{context.state().round}/verify/{member.label}"
-    sha = None if member.full is None else member.full.artifacts.get("check")
-    check = context.search.store.reader.readable(sha, CheckResult)
-    view = SoftView(id=name, member=member, check=check)
+    view = SoftView(id=name, member=member, check=_full_check(context, member))
     try:
         roles = agents.roles()
         return context.in_worker(name, lambda: roles.soft_verify(view))

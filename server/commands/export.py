@@ -1,7 +1,7 @@
 """`kopt export WINNER --as FORM`: a kernel as ordinary code, with its launcher and its test."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +9,12 @@ import click
 from rich.text import Text
 
 from kopt.config.errors import ToolError
+from kopt.config.plain_text import plain
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel
-from kopt.kernels.receipt import Receipt
 from kopt.kernels.shipped_kernels import EVIDENCE, evidence_of, kernels_in, shipped_kernels
 from kopt.kernels.unproven_facts import read_facts
 from kopt.search.records.members import Member
@@ -27,6 +27,7 @@ from kopt.server.views.diagnostics import unserved_lines
 from kopt.server.views.tables import View
 from kopt.tools.bench.receipt_file import read_receipt
 from kopt.tools.bench.receipt_parts import read_promotion
+from kopt.tools.bench.receipt_seal import STANDINGS, standing_of
 from kopt.tools.bench.reproduction import case_of, problem_of
 from kopt.tools.export.host_screen import refuse_host_code
 from kopt.tools.export.readme import unproven_words
@@ -88,11 +89,9 @@ def command(session: Session, winner: str, form: Form, folder: Path | None, **ch
 
 def export_view(result: ExportResult) -> View:
     """Yield where the export lies, what proves it, and how to build and test it."""
-    proof = (
-        f"proven by receipt {result.receipt[:12]}"
-        if result.receipt
-        else "without a receipt: nothing proves its results or its speed"
-    )
+    proof = "without a receipt: nothing proves its results or its speed"
+    if result.receipt and result.standing:
+        proof = f"receipt {result.receipt[:12]}, {STANDINGS[result.standing]}"
     yield Text(f"{result.folder}: {len(result.files)} files, {result.form}, {result.arch}, {proof}")
     yield Text(f"serves {', '.join(result.kernels)}")
     yield from unserved_lines(result.unserved)
@@ -141,21 +140,20 @@ def _of_receipt(path: Path, choice: ExportChoice, settings: Settings) -> ExportS
     proven = {entry.workload for entry in receipt.workloads}
     missing = [name for name in receipt.claimed if name not in proven]
     remark = f" (no receipt was beside it for {', '.join(missing)})" if missing else ""
-    return _subject(case, receipt.arch, f"the receipt {path.name}{remark}", receipt=receipt)
+    subject = _subject(case, receipt.arch, f"the receipt {path.name}{remark}")
+    standing = standing_of(receipt.read, settings)
+    return replace(subject, receipt=receipt, standing=standing)
 
 
-def _subject(
-    case: Case, arch: str, origin: str, *, receipt: Receipt | None = None, facts: str = ""
-) -> ExportSubject:
+def _subject(case: Case, arch: str, origin: str, facts: str = "") -> ExportSubject:
     return ExportSubject(
         case.problem,
         case.workload,
-        case.candidate,
+        Candidate(case.candidate.source, plain(case.candidate.name, "")),
         case.tune,
         arch=arch,
-        origin=origin,
-        receipt=receipt,
-        facts=facts,
+        origin=plain(origin, ""),
+        facts=plain(facts),
     )
 
 

@@ -59,7 +59,7 @@ def command(session: Session, kernel: str, example: bool, skeleton: bool) -> int
     }
     views = (
         problem_view(problem, workload, model, rooflines),
-        shipped_view(shipped, workload),
+        shipped_view(shipped, workload, session.settings),
         example_view(model.kernel, source, empty),
     )
     session.show(document, chain(*views))

@@ -55,8 +55,8 @@ sim is no measurement. With the source and a GPU call benchmark.
 5. Plausibility: is the time above the floor of the memory and of empty launches? \
 list_kernels with the kernel id has the floors.
 6. Scope: does it hold for every workload that the header claims, or for one?
-For a receipt (schema kopt.receipt/2) the user can also run `kopt verify FILE`, which compiles and \
-measures it again.
+A receipt (schema kopt.receipt/2) that this machine has not sealed is a claim until `kopt verify \
+FILE`, which the user can run, has compiled and measured it again.
 
 End with one verdict: supported, not supported, or not decidable from what is here; and with the \
 smallest experiment that would decide it."""

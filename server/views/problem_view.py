@@ -8,10 +8,12 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from kopt.config.errors import ToolError
+from kopt.config.settings import Settings
 from kopt.kernels.problem import TOLERANCES, Problem, TensorSpec, Workload, storage_shape
 from kopt.kernels.roofline import ByteModel, Roofline
 from kopt.kernels.shipped_kernels import ShippedKernel
 from kopt.tools.bench.receipt_file import read_receipt
+from kopt.tools.bench.receipt_seal import STANDINGS, standing_of
 
 from .tables import View, grid
 
@@ -48,15 +50,16 @@ def problem_view(
     yield Text("\n".join(_baseline_lines(problem)))
 
 
-def shipped_view(kernels: Sequence[ShippedKernel], workload: Workload) -> View:
+def shipped_view(kernels: Sequence[ShippedKernel], workload: Workload, settings: Settings) -> View:
     """Yield the kernels that lie beside the problem, with what is known of each; else nothing."""
     if not kernels:
         return
     lines = "\n".join(
-        f"{one.label}: {_shown_path(one.source)}{_speedup(one, workload)}" for one in kernels
+        f"{one.label}: {_shown_path(one.source)}{_speedup(one, workload, settings)}"
+        for one in kernels
     )
     note = {
-        "winner": "winner: measured faster than its baseline; its receipt lies beside it: kopt"
+        "winner": "winner: its receipt, which lies beside it, says faster than the baseline: kopt"
         " verify measures it again, kopt export makes ordinary code of it.",
         "unproven": "unproven: never run on that GPU; what is known lies beside it (.facts.json,"
         " docs/blackwell.md).",
@@ -67,19 +70,21 @@ def shipped_view(kernels: Sequence[ShippedKernel], workload: Workload) -> View:
     yield from (Text(note[standing], style="dim") for standing in standings)
 
 
-def _speedup(one: ShippedKernel, workload: Workload) -> str:
+def _speedup(one: ShippedKernel, workload: Workload, settings: Settings) -> str:
     """Return what a winner's receipt says of the workload, on a line of its own."""
     if one.standing != "winner":
         return ""
     try:
         receipt = read_receipt(one.evidence)
+        standing = STANDINGS[standing_of((receipt,), settings)]
     except ToolError as error:
         return f"\n  without proof: {error}"
     found = [entry for entry in receipt.workloads if entry.workload == workload.name]
     return "".join(
         f"\n  {entry.speedup:.3f}x {entry.baseline.label} ({entry.range[0]:.3f} to"
         f" {entry.range[1]:.3f} in {len(entry.measurements)} measurements), measured on"
-        f" {receipt.device.name}, {receipt.promoted_at[:10]}"
+        f" {receipt.device.name}, {receipt.promoted_at[:10]};"
+        f"\n  {standing}"
         for entry in found
     )
 

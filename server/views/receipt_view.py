@@ -14,6 +14,7 @@ from kopt.kernels.verify_result import (
     VerifyResult,
     WorkloadReproduction,
 )
+from kopt.tools.bench.receipt_seal import STANDINGS
 from kopt.tools.facts.bench_facts import ACCEPTED, SPEEDUPS, percent, ratio_digits
 from kopt.tools.facts.wording import short_id
 
@@ -54,6 +55,7 @@ def verify_view(name: str, receipt: Receipt, result: VerifyResult) -> View:
         f" promoted {receipt.promoted_at} on {receipt.device.name}",
         style="dim",
     )
+    yield Text(f"Before this it was {STANDINGS[result.standing]}", style="dim")
     if result.gpu is not None:
         yield Text(
             f"Verified on {result.device}, {result.gpu.name}, driver {result.gpu.driver_version}",

@@ -75,7 +75,9 @@ def test_a_source_takes_the_receipt_beside_it_and_an_edited_one_does_not(
     source = source_of(ship(problem_folder, problem_folder / "winners"))
     words = ("--as", "tvm-ffi", "--problems", tmp_path)
     proven = kopt("export", source, *words, "-o", tmp_path / "proven")
-    assert "proven by receipt" in proven.stdout.splitlines()[0]
+    said = " ".join(proven.stdout.split())
+    assert "claimed by its receipt; not measured here" in said
+    assert "## What the receipt claims" in (tmp_path / "proven" / "README.md").read_text()
     source.write_text(source.read_text().replace("* scale", "* (scale)"))
     edited = kopt("export", source, *words, "-o", tmp_path / "edited")
     assert "without a receipt" in edited.stdout.splitlines()[0]

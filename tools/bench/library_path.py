@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy.typing as npt
 
 from kopt.config.gpu_specs import GpuSpec
+from kopt.config.plain_text import plain
 from kopt.kernels.bench_result import BaselinePath, RejectedBaseline
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.layouts import sf_128x4_offsets
@@ -150,4 +151,4 @@ def rejection(
     path: BaselinePath, status: Literal["unavailable", "failed_check"], reason: str
 ) -> RejectedBaseline:
     """Return why `path` is no baseline."""
-    return RejectedBaseline(name=path.name, pdl=path.pdl, status=status, reason=reason)
+    return RejectedBaseline(name=path.name, pdl=path.pdl, status=status, reason=plain(reason))

@@ -26,6 +26,7 @@ from kopt.tools.sanitize.stage import SanitizeRequest, sanitize
 
 from .agreement import Attempt, combine, narrower_domain, refusals
 from .receipt_parts import make_receipt, parts_of
+from .receipt_seal import sealed
 from .repeated_timing import (
     CheckedCandidate,
     OpenDevice,
@@ -92,7 +93,7 @@ def promote_candidate(
         attempts = time_repeatedly(checked, open_device, settings, request.progress)
         result = _judged(request, result, attempts)
     if result.workloads:
-        result = _written(request, checked, places, result)
+        result = _written(request, checked, places, result, settings)
     return result.model_copy(update={"elapsed_s": perf_counter() - start})
 
 
@@ -184,6 +185,7 @@ def _written(
     checked: CheckedCandidate,
     places: tuple[Path, ...],
     result: PromotionResult,
+    settings: Settings,
 ) -> PromotionResult:
     """Write source and receipts and return `result` as it stands then."""
     with winners_lock(places[0]):  # another promotion must not take the same name
@@ -191,7 +193,7 @@ def _written(
         whole = make_receipt(checked, result.sanitizer, result.workloads, file)
         request.progress("writing")
         files = tuple(
-            place_winner(place, receipt, request.on_existing)
+            place_winner(place, sealed(receipt, settings), request.on_existing)
             for place, receipt in zip(places, parts_of(whole), strict=True)
         )
     any_written = any(file.action == "written" for file in files)

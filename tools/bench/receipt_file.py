@@ -1,20 +1,21 @@
-"""Reading and sealing receipts.
+"""Reading and writing receipts.
 
 A receipt carries the SHA-256 of its own canonical JSON, so that a damaged or edited one is noticed.
-That is no signature: whoever edits a receipt can seal it again. What stands against that is
-measuring again (`reproduction.py`).
+That is no signature: whoever edits a receipt can compute it again. What stands against that is the
+seal of the machine that promoted it (`receipt_seal.py`), and measuring again (`reproduction.py`).
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import isfinite
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from pydantic import ValidationError
 
 from kopt.config.errors import ToolError
+from kopt.config.plain_text import is_plain, plain
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem import Problem
 from kopt.kernels.receipt import Receipt
@@ -37,13 +38,13 @@ BASELINE_FILES = ("reference.cu", "baseline.py")
 """What a candidate is compared with."""
 
 
-def seal(receipt: Receipt) -> Receipt:
+def with_digest(receipt: Receipt) -> Receipt:
     """Return `receipt` with its digest."""
     return receipt.model_copy(update={"digest": _digest(_document(receipt))})
 
 
 def receipt_text(receipt: Receipt) -> str:
-    """Return the file of a sealed receipt."""
+    """Return the file of a receipt that has its digest."""
     return json.dumps(_document(receipt), ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -55,6 +56,7 @@ def read_receipt(path: Path) -> Receipt:
             or its source is missing or has changed.
     """
     document = _read_document(path)
+    _refuse_unseen(path, document)
     schema = document.get("schema")
     if schema is None:
         raise ToolError(f"{path} is no receipt: it names no schema; {WHAT_IT_IS}")
@@ -81,6 +83,39 @@ def read_receipt(path: Path) -> Receipt:
     if found is not None:
         raise ToolError(f"{path} contradicts itself: {found}")
     return receipt
+
+
+_PROSE = frozenset({"reason", "differences", "message", "hint", "excerpt"})
+"""Fields of a receipt that may have several lines; none of them is printed as it stands."""
+
+
+def _refuse_unseen(path: Path, document: Mapping[str, Any]) -> None:
+    """Refuse what would make a receipt look like another one where it is printed or exported.
+
+    Raises:
+        ToolError: It has control characters or invisible ones; the message names the field.
+    """
+    for where, text in _texts(document):
+        if not is_plain(text, "\n\t" if where[-1:] and where[-1] in _PROSE else ""):
+            field = plain(".".join(where), "")
+            raise ToolError(
+                f"{path} is no receipt that kopt wrote: {field[:80]} has control characters or"
+                " invisible ones"
+            )
+
+
+def _texts(value: object, where: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Give every text of a JSON document with its place; the source of format 1 is left out."""
+    if isinstance(value, str):
+        yield where, value
+    elif isinstance(value, list):
+        for one in cast(list[object], value):
+            yield from _texts(one, where)
+    elif isinstance(value, dict):
+        for name, one in cast(dict[str, object], value).items():
+            yield where, name
+            if (*where, name) != ("source",):
+                yield from _texts(one, (*where, name))
 
 
 def _source(path: Path, document: Mapping[str, Any]) -> str:
@@ -110,16 +145,19 @@ def problem_files(problem: Problem) -> dict[str, str]:
 
 
 def _document(receipt: Receipt) -> dict[str, Any]:
-    return receipt.model_dump(mode="json", by_alias=True)
+    document = receipt.model_dump(mode="json", by_alias=True)
+    if receipt.seal is None:  # a receipt of before there were seals keeps its text
+        del document["seal"]
+    return document
 
 
 def _digest(document: Mapping[str, Any]) -> str:
-    """Return the SHA-256 over the JSON without `digest`: keys sorted, no blanks, UTF-8.
+    """Return the SHA-256 over the JSON without `digest` and `seal`: keys sorted, no blanks, UTF-8.
 
     Floats are written as the shortest text that reads back as the same number, so that reading and
     writing keep the digest.
     """
-    bare = {key: value for key, value in document.items() if key != "digest"}
+    bare = {key: value for key, value in document.items() if key not in ("digest", "seal")}
     text = json.dumps(bare, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

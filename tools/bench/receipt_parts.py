@@ -11,6 +11,7 @@ from statistics import geometric_mean
 
 from kopt import __version__
 from kopt.config.errors import ToolError
+from kopt.config.plain_text import plain
 from kopt.kernels.check_result import SanitizerResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.receipt import (
@@ -23,7 +24,7 @@ from kopt.kernels.receipt import (
 from kopt.kernels.shipped_kernels import evidence_of, source_of
 from kopt.tools.check.request import CheckRequest, make_plans
 
-from .receipt_file import problem_files, read_receipt, seal
+from .receipt_file import problem_files, read_receipt, with_digest
 from .repeated_timing import CheckedCandidate
 
 
@@ -46,7 +47,7 @@ def make_receipt(
         problem=case.problem.name,
         problem_files=problem_files(case.problem),
         candidate=case.candidate.id,
-        source_name=case.candidate.name,
+        source_name=plain(case.candidate.name, ""),
         source_file=source_file,
         source=case.candidate.source,
         domain=tuple(entry.workload for entry in workloads),
@@ -62,7 +63,7 @@ def make_receipt(
             workloads=checked.check.workloads,
         ),
         sanitizer=tuple(_without_paths(one) for one in sanitizer),
-        flagged=compiled.flagged,
+        flagged=tuple(plain(text, "") for text in compiled.flagged),
         sandbox=checked.check.sandbox,
         workloads=workloads,
         geometric_mean_speedup=geometric_mean(entry.speedup for entry in workloads),
@@ -83,12 +84,15 @@ def cubins(compiled: CompileResult) -> tuple[ReceiptCubin, ...]:
 
 
 def _without_paths(result: SanitizerResult) -> SanitizerResult:
-    runs = tuple(run.model_copy(update={"log_path": None}) for run in result.runs)
+    runs = tuple(
+        run.model_copy(update={"log_path": None, "reason": run.reason and plain(run.reason)})
+        for run in result.runs
+    )
     return result.model_copy(update={"runs": runs})
 
 
 def parts_of(whole: Receipt) -> tuple[Receipt, ...]:
-    """Return the sealed receipt of each workload of a promotion."""
+    """Return the receipt of each workload of a promotion, with its digest."""
     promotion = _together([_part(whole, name, "") for name in whole.domain]).digest
     return tuple(_part(whole, name, promotion) for name in whole.domain)
 
@@ -102,7 +106,8 @@ def joined(receipts: Sequence[Receipt]) -> Receipt:
     first = receipts[0]
     if len(receipts) == 1:
         return first
-    by_name = {receipt.workloads[0].workload: receipt for receipt in receipts}
+    bare = [one.model_copy(update={"seal": None}) for one in receipts]
+    by_name = {receipt.workloads[0].workload: receipt for receipt in bare}
     parts = [by_name[name] for name in first.domain if name in by_name]
     whole = _together(parts)
     agree = parts == [_part(whole, one.workloads[0].workload, first.promotion) for one in parts]
@@ -113,7 +118,8 @@ def joined(receipts: Sequence[Receipt]) -> Receipt:
             "from where they were whole, or promote again"
         )
     # Some of them are not what the promotion proved: they have a digest of their own.
-    return whole.model_copy(update={"digest": first.promotion}) if is_whole else whole
+    digest = first.promotion if is_whole else whole.digest
+    return whole.model_copy(update={"digest": digest, "parts": tuple(receipts)})
 
 
 def read_promotion(path: Path) -> Receipt:
@@ -132,6 +138,7 @@ def _part(whole: Receipt, workload: str, promotion: str) -> Receipt:
     checked = tuple(entry for entry in whole.check.workloads if entry.workload == workload)
     update = {
         "promotion": promotion,
+        "parts": (),
         "cubins": tuple(cubin for cubin in whole.cubins if workload in cubin.workloads),
         "plans": {name: plan for name, plan in whole.plans.items() if name == workload},
         "check": whole.check.model_copy(update={"workloads": checked}),
@@ -139,7 +146,7 @@ def _part(whole: Receipt, workload: str, promotion: str) -> Receipt:
         "workloads": (evidence,),
         "geometric_mean_speedup": evidence.speedup,
     }
-    return seal(whole.model_copy(update=update))
+    return with_digest(whole.model_copy(update=update))
 
 
 def _together(parts: Sequence[Receipt]) -> Receipt:
@@ -149,6 +156,7 @@ def _together(parts: Sequence[Receipt]) -> Receipt:
     workloads = tuple(entry for part in parts for entry in part.workloads)
     update = {
         "promotion": "",
+        "seal": None,
         "cubins": tuple(cubins.values()),
         "plans": {name: plan for part in parts for name, plan in part.plans.items()},
         "check": first.check.model_copy(update={"workloads": checked}),
@@ -156,4 +164,4 @@ def _together(parts: Sequence[Receipt]) -> Receipt:
         "workloads": workloads,
         "geometric_mean_speedup": geometric_mean(entry.speedup for entry in workloads),
     }
-    return seal(first.model_copy(update=update))
+    return with_digest(first.model_copy(update=update))

@@ -32,6 +32,7 @@ from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.timer import TimingDevice
 
 from .receipt_file import DECISIVE_FILES, problem_files
+from .receipt_seal import note_reproduced, standing_of
 from .reference_side import REFERENCE
 from .repeated_timing import OpenDevice, require_checked_cubins, time_once
 from .reproduction_rule import (
@@ -105,10 +106,12 @@ def verify_receipt(
     """Return whether the receipt reproduces here; only its binary where no GPU can be opened.
 
     Raises:
+        ToolError: The receipt's seal shows that it was tampered with.
         SetupError: No compiler, or KOPT_HOME cannot be written.
         InfraError: The machine failed, not the candidate.
     """
     start = perf_counter()
+    standing = standing_of(request.receipt.read, settings)
     result = _compiled(request, settings)
     with ExitStack() as stack:
         device: TimingDevice | None = None
@@ -119,7 +122,10 @@ def verify_receipt(
                 result = _unmeasured(result, error)
         if device is not None:
             result = _measured(request, device, settings, result)
-    return result.model_copy(update={"elapsed_s": perf_counter() - start})
+    if result.reproduction == "reproduced":
+        note_reproduced(request.receipt.read, settings)
+    update = {"standing": standing, "elapsed_s": perf_counter() - start}
+    return result.model_copy(update=update)
 
 
 def _compiled(request: VerifyRequest, settings: Settings) -> VerifyResult:

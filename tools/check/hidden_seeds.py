@@ -9,15 +9,11 @@ the owner's files. The sandbox keeps candidates themselves away from them.
 
 import hashlib
 import hmac
-import secrets
-from pathlib import Path
 
-from kopt.config.errors import SetupError
-from kopt.config.files import create_file, ensure_folder
+from kopt.config.kept_secret import kept_secret
 from kopt.config.settings import Settings
 
 POOL_SIZE = 4
-_SECRET_BYTES = 32
 
 
 def draw_hidden_seeds(
@@ -32,7 +28,7 @@ def draw_hidden_seeds(
     """
     if skipped + count > POOL_SIZE:
         raise ValueError(f"the pool has {POOL_SIZE} seeds, not {skipped + count}")
-    secret = _secret(settings.home / "secrets" / "hidden_seeds")
+    secret = kept_secret(settings.home, "hidden_seeds")
     order = sorted(range(POOL_SIZE), key=lambda member: _digest(secret, f"{binary_id}/{member}"))
     # 63 bits: cannot meet a seed that a user would type, and fits any signed integer field.
     return tuple(
@@ -43,16 +39,3 @@ def draw_hidden_seeds(
 
 def _digest(secret: bytes, text: str) -> bytes:
     return hmac.new(secret, text.encode(), hashlib.sha256).digest()
-
-
-def _secret(path: Path) -> bytes:
-    """Return the secret; the first process makes it, and a damaged file is replaced."""
-    ensure_folder(path.parent)
-    try:
-        if path.exists() and path.stat().st_size != _SECRET_BYTES:
-            path.unlink(missing_ok=True)
-        if not path.exists():
-            create_file(path, secrets.token_bytes(_SECRET_BYTES))
-        return path.read_bytes()
-    except OSError as error:
-        raise SetupError(f"cannot keep a secret in {path.parent}: {error.strerror}") from error

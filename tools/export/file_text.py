@@ -12,12 +12,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kopt import __version__
+from kopt.config.plain_text import plain
 from kopt.kernels.problem import ScalarSpec, TensorSpec
 
 from .subject import ExportSubject
 from .type_names import cpp_constant
 
 _WIDTH = 100
+_MARKUP = frozenset("\\`*[]<>|")
 
 
 @cache
@@ -35,6 +37,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     own: dict[str, Any] = {"comment": comment, "constant": cpp_constant}
+    own["cell"] = cell
     own |= {"names": _names, "quoted": _quoted, "values": _values}
     environment.filters.update(own)
     return environment
@@ -56,6 +59,12 @@ def _values(scalars: Iterable[ScalarSpec]) -> str:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+def cell(text: str) -> str:
+    """Return `text` of a receipt for one line of Markdown, without markup of its own."""
+    line = plain(" ".join(text.split()))
+    return "".join(f"\\{letter}" if letter in _MARKUP else letter for letter in line)
 
 
 def comment(text: str, indent: int = 0) -> str:
@@ -80,7 +89,7 @@ def provenance_line(subject: ExportSubject) -> str:
     digest = subject.candidate.id[:16]
     return (
         f"Written by kopt {__version__} from {subject.candidate.name} (SHA-256 {digest}...);"
-        " README.md says what was proven."
+        " README.md says what is known of it."
     )
 
 
@@ -94,4 +103,5 @@ def measured_speedup(subject: ExportSubject) -> str:
         f" against {one.baseline.label}"
         for one in receipt.workloads
     )
-    return f"Measured by kopt on {receipt.device.name}: {shown}; receipt {receipt.digest}."
+    known = "Measured by kopt" if subject.is_proven else "Claimed by its receipt: measured by kopt"
+    return f"{known} on {receipt.device.name}: {shown}; receipt {receipt.digest}."

@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import PurePosixPath
 
 from kopt.config.errors import ToolError
+from kopt.config.plain_text import plain
 from kopt.kernels.problem import tensor_size_bytes
 
 from .built_forms import cuda_files, torch_files, tvm_ffi_files
@@ -67,7 +68,7 @@ def folder_files(subject: ExportSubject, form: Form) -> Files:
         ToolError: The kernel or its problem is not what this form can hold.
     """
     refuse_reserved_names(subject)
-    code = device_code(subject.candidate.source)
+    code = device_code(plain(subject.candidate.source))
     signature = Signature(subject, code.alignment_bytes)
     routes = plan_routes(subject)
     sources = source_files(signature, routes, code)

@@ -5,9 +5,10 @@ from statistics import median_high
 
 from kopt.kernels.receipt import Receipt
 from kopt.kernels.unproven_facts import UnprovenFacts
+from kopt.tools.bench.receipt_seal import STANDINGS
 
 from .dispatch_file import served_shapes, served_when
-from .file_text import filled
+from .file_text import cell, filled
 from .routes import Route
 from .signature import Signature
 from .subject import Form
@@ -22,6 +23,12 @@ _NO_RECEIPT = (
     "There is no receipt: neither its results nor its speed were proven by a promotion on a GPU."
     " Run the test below before you use it, and `kopt bench FILE --promote` for a proven speedup.\n"
 )
+_HEADINGS = {
+    (False, False): "What is known",
+    (True, False): "What the receipt claims",
+    (True, True): "What was proven",
+}
+"""By whether there is a receipt, and whether this machine has measured what it says."""
 
 
 def readme(signature: Signature, routes: tuple[Route, ...], form: Form) -> str:
@@ -39,6 +46,8 @@ def readme(signature: Signature, routes: tuple[Route, ...], form: Form) -> str:
         padded=_listed(padded),
         no_receipt=_NO_RECEIPT,
         receipt=subject.receipt,
+        heading=_HEADINGS[subject.receipt is not None, subject.is_proven],
+        standing=STANDINGS[subject.standing],
         **({} if subject.receipt is None else _proof_words(subject.receipt)),
     )
 
@@ -81,7 +90,7 @@ def _listed(names: list[str]) -> str:
 def _proof_words(receipt: Receipt) -> dict[str, object]:
     """Return what was measured, what stood before that, and what no tool judged."""
     silent = [
-        f"{run.tool} at {result.kernel} ({run.reason or run.outcome})"
+        cell(f"{run.tool} at {result.kernel} ({run.reason or run.outcome})")
         for result in receipt.sanitizer
         for run in result.runs
         if run.outcome in ("unavailable", "timeout")
@@ -101,7 +110,7 @@ def _proof_words(receipt: Receipt) -> dict[str, object]:
             for one in receipt.workloads
         ],
         "judged": judged,
-        "flags": f" Flagged: {'; '.join(receipt.flagged)}." if receipt.flagged else "",
+        "flags": f" Flagged: {'; '.join(map(cell, receipt.flagged))}." if receipt.flagged else "",
     }
 
 

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.files import publish_folder, staging_folder
+from kopt.kernels.receipt import ReceiptStanding
 from kopt.kernels.record import Record
 from kopt.kernels.status import Status
 
@@ -28,7 +29,9 @@ class ExportResult(Record):
     """SHA-256 of the source."""
     arch: str
     receipt: str | None
-    """Digest of the receipt that proves it; None if nothing does."""
+    """Digest of its receipt; None if it has none."""
+    standing: ReceiptStanding | None = None
+    """What that receipt rests on, on the machine that exports; None without one."""
     folder: str
     files: tuple[str, ...]
     """Paths in the folder."""
@@ -55,6 +58,7 @@ def export(subject: ExportSubject, form: Form, folder: Path) -> ExportResult:
         candidate=subject.candidate.id,
         arch=subject.arch,
         receipt=None if subject.receipt is None else subject.receipt.digest,
+        standing=None if subject.receipt is None else subject.standing,
         folder=str(folder),
         files=tuple(sorted(files)),
         test="make test" if form == "cuda" else "python test/run.py",

@@ -8,7 +8,7 @@ from kopt.config.errors import ToolError
 from kopt.kernels.case import Case
 from kopt.kernels.domain import unserved_variants
 from kopt.kernels.header import CandidateHeader
-from kopt.kernels.receipt import Receipt
+from kopt.kernels.receipt import Receipt, ReceiptStanding
 
 Form = Literal["cuda", "torch", "tvm-ffi", "flashinfer-trace"]
 FORMS: tuple[Form, ...] = ("cuda", "torch", "tvm-ffi", "flashinfer-trace")
@@ -24,6 +24,8 @@ class ExportSubject(Case):
     """Where it was taken from, in words."""
     receipt: Receipt | None = field(default=None, kw_only=True)
     """Receipt of this very source; None if its speed was never promoted."""
+    standing: ReceiptStanding = field(default="claimed", kw_only=True)
+    """What that receipt rests on, on this machine."""
     facts: str = field(default="", kw_only=True)
     """Markdown about a kernel without a receipt: what was found out about it instead."""
 
@@ -41,6 +43,11 @@ class ExportSubject(Case):
             first = self.parsed.diagnostics[0].message
             raise ToolError(f"{self.candidate.name} cannot be exported: {first}")
         return self.parsed.header
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether this machine has measured what the receipt says, then or since."""
+        return self.receipt is not None and self.standing != "claimed"
 
     @cached_property
     def unserved(self) -> tuple[str, ...]:

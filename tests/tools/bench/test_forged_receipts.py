@@ -12,7 +12,7 @@ from kopt.kernels.bench_result import Comparison, LikeForLike
 from kopt.kernels.receipt import Receipt, RepeatedMeasurement, WorkloadEvidence
 from kopt.kernels.status import Status, Verdict
 from kopt.tools.bench.intervals import median_interval
-from kopt.tools.bench.receipt_file import read_receipt, seal
+from kopt.tools.bench.receipt_file import read_receipt, with_digest
 from support.bench_results import H100, comparison, latency
 from support.receipts import evidence, sealed_receipt, write_receipt
 
@@ -22,7 +22,7 @@ Forgery = Callable[[Receipt], Receipt]
 def _refusal(folder: Path, forged: Receipt) -> str:
     """Return why a receipt with a fitting digest is refused."""
     with pytest.raises(ToolError) as caught:
-        read_receipt(write_receipt(folder / "b8xh64.sm_90a.receipt.json", seal(forged)))
+        read_receipt(write_receipt(folder / "b8xh64.sm_90a.receipt.json", with_digest(forged)))
     return str(caught.value)
 
 
@@ -76,7 +76,7 @@ def test_times_that_vary_without_end_explain_no_doubled_speedup(tmp_path: Path) 
 def test_a_speedup_may_be_a_little_away_from_the_ratio_of_its_times(tmp_path: Path) -> None:
     """Of the 108 measurements of the shipped winners the worst is 1.1 % away."""
     changed = _measured(lambda one: {"baseline_latency": latency(4.0 * 1.25 * 1.015)})
-    read_receipt(write_receipt(tmp_path / "b8xh64.sm_90a.receipt.json", seal(changed)))
+    read_receipt(write_receipt(tmp_path / "b8xh64.sm_90a.receipt.json", with_digest(changed)))
 
 
 def test_two_pairs_are_no_measurement(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_a_sanitizer_that_says_why_it_is_absent_stops_nothing(tmp_path: Path, ou
     receipt = _runs("memcheck", outcome=outcome, reason="no whole compute-sanitizer found")(
         sealed_receipt()
     )
-    read_receipt(write_receipt(tmp_path / "b8xh64.sm_90a.receipt.json", seal(receipt)))
+    read_receipt(write_receipt(tmp_path / "b8xh64.sm_90a.receipt.json", with_digest(receipt)))
 
 
 def test_an_honest_receipt_of_another_gain_is_read(tmp_path: Path) -> None:

@@ -11,7 +11,12 @@ from kopt.config.errors import ToolError
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.receipt import Receipt
 from kopt.kernels.shipped_kernels import source_of
-from kopt.tools.bench.receipt_file import DECISIVE_FILES, read_receipt, receipt_text, seal
+from kopt.tools.bench.receipt_file import (
+    DECISIVE_FILES,
+    read_receipt,
+    receipt_text,
+    with_digest,
+)
 from support.bench_cases import CANDIDATE
 from support.receipts import old_format, sealed_receipt, write_receipt, write_winner
 
@@ -162,7 +167,7 @@ def test_a_source_lies_beside_its_receipt_and_nowhere_else(tmp_path: Path, name:
     place = tmp_path / "inner" / "b8xh64.sm_90a.receipt.json"
     write_receipt(place, sealed_receipt())
     (tmp_path / "mine.cu").write_text(receipt.source)
-    place.write_text(receipt_text(seal(receipt)), "utf-8")
+    place.write_text(receipt_text(with_digest(receipt)), "utf-8")
     with pytest.raises(ToolError, match="is not beside it"):
         read_receipt(place)
 
@@ -183,4 +188,4 @@ def test_a_receipt_of_format_1_must_hold_the_source_it_names(tmp_path: Path) -> 
 
 
 def _reread(folder: Path, receipt: Receipt) -> Receipt:
-    return read_receipt(write_receipt(folder / "changed.json", seal(receipt)))
+    return read_receipt(write_receipt(folder / "changed.json", with_digest(receipt)))

@@ -9,7 +9,7 @@ import pytest
 from kopt.config.errors import ToolError
 from kopt.kernels.receipt import Receipt, ReceiptCubin
 from kopt.kernels.shipped_kernels import source_of
-from kopt.tools.bench.receipt_file import receipt_text, seal
+from kopt.tools.bench.receipt_file import receipt_text, with_digest
 from kopt.tools.bench.receipt_parts import joined, parts_of, read_promotion
 from kopt.tools.bench.verify_all import find_receipts
 from support.receipts import evidence, sealed_receipts, write_winner
@@ -74,7 +74,7 @@ def test_a_resealed_receipt_with_impossible_names_is_refused(
     tmp_path: Path, change: dict[str, object], said: str
 ) -> None:
     path, _ = write_winner(tmp_path, *receipts())
-    path.write_text(receipt_text(seal(receipts()[0].model_copy(update=change))))
+    path.write_text(receipt_text(with_digest(receipts()[0].model_copy(update=change))))
     with pytest.raises(ToolError, match=said):
         read_promotion(path)
 
@@ -90,7 +90,7 @@ def test_a_source_file_is_a_plain_name(tmp_path: Path, name: str) -> None:
 def test_receipts_that_contradict_each_other_are_refused(change: dict[str, str]) -> None:
     first, second = receipts()
     with pytest.raises(ToolError, match="contradict each other"):
-        joined([first, seal(second.model_copy(update=change))])
+        joined([first, with_digest(second.model_copy(update=change))])
 
 
 def test_a_promotion_is_all_receipts_beside_a_source_that_are_of_it(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_receipts_of_one_promotion_are_found_as_one(tmp_path: Path) -> None:
 
 def test_contradicting_receipts_are_one_entry_with_the_reason(tmp_path: Path) -> None:
     first, second = receipts()
-    write_winner(tmp_path, first, seal(second.model_copy(update={"sandbox": "plain"})))
+    write_winner(tmp_path, first, with_digest(second.model_copy(update={"sandbox": "plain"})))
     (found,) = find_receipts([tmp_path])
     assert (found.receipt, len(found.files)) == (None, 2)
     assert "contradict each other" in (found.error or "")

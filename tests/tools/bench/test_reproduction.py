@@ -17,7 +17,7 @@ from kopt.kernels.status import Status, Verdict
 from kopt.kernels.verify_result import VerifyResult
 from kopt.tools.bench import promotion, reference_side, reproduction
 from kopt.tools.bench.promotion import promote_candidate
-from kopt.tools.bench.receipt_file import problem_files, seal
+from kopt.tools.bench.receipt_file import problem_files, with_digest
 from kopt.tools.bench.receipt_parts import read_promotion
 from kopt.tools.bench.reproduction import VerifyRequest, problem_of, verify_receipt
 from kopt.tools.check import stage as check_stage
@@ -231,7 +231,7 @@ def test_a_library_that_does_not_run_here_leaves_the_receipt_unverified(
     entries = tuple(
         entry.model_copy(update={"baseline": library}) for entry in promoted.receipt.workloads
     )
-    receipt = seal(promoted.receipt.model_copy(update={"workloads": entries}))
+    receipt = with_digest(promoted.receipt.model_copy(update={"workloads": entries}))
     result = promoted.verify(_us(4.0), receipt)
     assert (result.status, result.reproduction) == (Status.PASSED, "unavailable")
     assert "no library path of synthetic_b8xh64" in result.reasons[0]
@@ -241,7 +241,7 @@ def test_a_slower_workload_counts_although_another_is_not_measured(promoted: Pro
     first, second = promoted.receipt.workloads
     library = first.baseline.model_copy(update={"name": "lib", "library": "scripted 1.0"})
     changed = (first.model_copy(update={"baseline": library}), second)
-    receipt = seal(promoted.receipt.model_copy(update={"workloads": changed}))
+    receipt = with_digest(promoted.receipt.model_copy(update={"workloads": changed}))
     result = promoted.verify(_us(4.0, 5.5), receipt)
     assert (result.reproduction, len(result.reasons)) == ("not_reproduced", 2)
 
@@ -253,7 +253,7 @@ def test_a_receipt_against_a_library_is_measured_against_a_library(promoted: Pro
     entries = tuple(
         entry.model_copy(update={"baseline": library}) for entry in promoted.receipt.workloads
     )
-    receipt = seal(promoted.receipt.model_copy(update={"workloads": entries}))
+    receipt = with_digest(promoted.receipt.model_copy(update={"workloads": entries}))
     problem = promoted.problem.model_copy(update={"baselines": (ROW_MAJOR,)})
     script = Script(libraries={("lib", pdl): LibraryScript(us=5.0) for pdl in (False, True)})
     request = VerifyRequest(receipt, problem)
@@ -291,7 +291,7 @@ def test_a_problem_that_changed_since_is_another_problem(
     files = problem_files(problem_of(_with_files(receipt, folder), own))
     with (folder / name).open("a") as file:
         file.write("\n# a remark\n")
-    changed = seal(receipt.model_copy(update={"problem_files": files}))
+    changed = with_digest(receipt.model_copy(update={"problem_files": files}))
     with pytest.raises(ToolError, match=rf"{name} has changed since"):
         problem_of(changed, own)
 

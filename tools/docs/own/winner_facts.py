@@ -82,7 +82,7 @@ def _measured(receipt: Receipt) -> str:
         for one in receipt.workloads
     )
     return (
-        f"Promoted winner, measured on {receipt.device.name} ({receipt.arch})"
+        f"Promoted winner; its receipt claims, measured on {receipt.device.name} ({receipt.arch})"
         f" on {receipt.promoted_at[:10]}: speedup {speedups}."
     )
 

@@ -134,12 +134,14 @@ def guarded(path: Path) -> Generator[None]:
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError):  # bugs of kopt
         raise
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # 0: a text is none
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise LedgerBusy(f"{path} was busy for {_BUSY_S:g} s: try again") from error
-        raise SetupError(f"{path} cannot be used: {error}") from error
+        advice = "" if code else f"; {_advice(path)}"
+        raise SetupError(f"{path} cannot be used: {error}{advice}") from error
     except sqlite3.DatabaseError as error:
         raise SetupError(f"{path} is damaged ({error}): {_advice(path)}") from error
-    except ValidationError as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise SetupError(f"{path} has a damaged row: {_advice(path)}") from error
     except OSError as error:
         raise SetupError(f"{error.filename or path} cannot be used: {error.strerror}") from error

@@ -5,7 +5,6 @@ On a GPU the speedups decide, which are ratios of paired replays.
 """
 
 import json
-import logging
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from kopt.config.errors import KoptError, ToolError
+from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.record import Record
@@ -24,11 +23,11 @@ from kopt.search.records.evaluation import Evaluation
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import RunState, RunStatus, StopReason
 from kopt.search.selection.ranking import rank
-from kopt.search.storage.artifacts import open_artifacts
-from kopt.search.store.run_folders import find_run, run_folders
+from kopt.search.storage.artifacts import artifacts_of
+from kopt.search.store.run_folders import find_run
 from kopt.search.store.run_lock import is_run_locked
 from kopt.search.store.run_reader import RunReader
-from kopt.search.store.schema import open_viewer
+from kopt.search.store.schema import open_viewer, unreadable
 from kopt.search.store.store import FILE_NAME
 from kopt.search.store.winner import winner_path
 
@@ -46,8 +45,6 @@ from .history import (
 from .memory import MemoryUse, read_memory
 from .pace import Pace, measure_pace
 from .spending import SpendFigures, sum_spend
-
-logger = logging.getLogger(__name__)
 
 
 class WinnerTime(Record):
@@ -89,7 +86,7 @@ class RunFacts(RunHead):
     """`interrupted`: no process drives it, although it was not paused; it can be resumed."""
     folder: str
     """Where its files lie: report.html, report.md, winner.cu."""
-    created_us: int
+    created_us: int = Field(ge=0, lt=1 << 53)
     """Unix microseconds."""
     candidates: int
     evaluated: int
@@ -119,12 +116,6 @@ def run_head(state: RunState, folder: Path) -> dict[str, Any]:
         "stop_detail": state.stop_detail,
         "winner_path": None if state.winner is None else str(winner_path(folder)),
     }
-
-
-class RunSummary(RunFacts):
-    """One run of a list."""
-
-    schema_: Literal["kopt.run-summary/1"] = Field(default="kopt.run-summary/1", alias="schema")
 
 
 class RunReport(RunFacts):
@@ -171,12 +162,12 @@ def view_run(text: str, settings: Settings) -> Generator[tuple[RunReader, Path]]
 
     Raises:
         ToolError: No such run, or none that began.
-        SetupError: The run was written by a newer kopt.
+        SetupError: The run is damaged, or was written by a newer kopt.
     """
     folder = find_run(text, settings)
     connection = open_viewer(folder / FILE_NAME)
     try:
-        reader = RunReader(connection, open_artifacts(settings.home))
+        reader = RunReader(connection, artifacts_of(settings.home))
         if not reader.run_exists():
             raise ToolError(f"{folder.name} was killed before it began; there is nothing to show")
         yield reader, folder
@@ -184,32 +175,14 @@ def view_run(text: str, settings: Settings) -> Generator[tuple[RunReader, Path]]
         connection.close()
 
 
-def list_runs(settings: Settings) -> tuple[RunSummary, ...]:
-    """Return every run of this KOPT_HOME, newest first.
-
-    A run that cannot be read is left out with a warning, so that it does not hide the others;
-    a folder whose process was killed before it began a run is left out without.
-    """
-    summaries: list[RunSummary] = []
-    for folder in run_folders(settings):
-        try:
-            with view_run(folder.name, settings) as (reader, _):
-                facts = _facts(reader, reader.members(), folder)
-                summaries.append(RunSummary(**facts))
-        except ToolError:
-            continue
-        except KoptError as error:
-            logger.warning("%s", error)
-    return tuple(summaries)
-
-
 def report_run(reader: RunReader, folder: Path) -> RunReport:
     """Return all that is known of the run in `folder`."""
     state = reader.state()
     members = reader.members()
+    facts = run_facts(reader, members, folder)
     winner = None if state.winner is None else members[state.winner]
     return RunReport(
-        **_facts(reader, members, folder),
+        **facts,
         candidate=None if winner is None else winner.source_sha,
         winner_tune=None if winner is None else winner.tune,
         winner_times=_winner_times(winner),
@@ -231,7 +204,14 @@ def report_run(reader: RunReader, folder: Path) -> RunReport:
     )
 
 
-def _facts(reader: RunReader, members: Sequence[Member], folder: Path) -> dict[str, Any]:
+def run_facts(reader: RunReader, members: Sequence[Member], folder: Path) -> dict[str, Any]:
+    """Return the fields of `RunFacts`.
+
+    Raises:
+        SetupError: The run's file is damaged.
+    """
+    if (reader.state().winner or 0) >= max(1, len(members)):
+        raise unreadable(folder / FILE_NAME, LookupError("its winner is no candidate of it"))
     state, leaders = reader.state(), rank(members)
     best = members[state.winner] if state.winner is not None else next(iter(leaders), None)
     start = members[0] if members else None

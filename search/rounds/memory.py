@@ -12,10 +12,11 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from kopt.config.errors import ToolError
+from kopt.config.callbacks import ignore
+from kopt.config.errors import SetupError, ToolError
 from kopt.kernels.promotion_result import PromotionResult
 from kopt.kernels.status import Provenance
-from kopt.search.knowledge.base import KnowledgeBase, parse_base
+from kopt.search.knowledge.base import KnowledgeBase, dump_base, parse_base
 from kopt.search.knowledge.edits import AddNote, Edit, refusal
 from kopt.search.knowledge.ledger import LedgerBusy
 from kopt.search.knowledge.policy.posterior import Situation, predict
@@ -55,6 +56,8 @@ class MemoryParts:
     """The shared base as it is now, as JSON."""
     share: Callable[[], KnowledgeStore] | None
     """Opens the shared base to write what was learned to it; None: it is not written."""
+    say: Callable[[str], None] = ignore
+    """Is told, in a line, why the shared base cannot be used."""
 
 
 class RunMemory:
@@ -80,7 +83,15 @@ class RunMemory:
             return
         state = self._context.state()
         if state.knowledge_sha is None and not state.is_finished:
-            self._store.memory.keep_knowledge(self.parts.snapshot())
+            self._store.memory.keep_knowledge(self._readable(self.parts))
+
+    def _readable(self, parts: MemoryParts) -> str:
+        """Return the shared base; where it cannot be read, that which every base begins with."""
+        try:
+            return parts.snapshot()
+        except SetupError as error:
+            parts.say(f"this run begins without what was learned before: {error}")
+            return dump_base(load_seed())
 
     def base(self) -> KnowledgeBase:
         """Return what is known now; without memory the catalogue and no experience."""
@@ -209,6 +220,8 @@ class RunMemory:
             except LedgerBusy:
                 if is_final:  # there is no later time to tell it
                     raise
+            except SetupError as error:  # it stays in the run's own file
+                self.parts.say(f"what this run learned is not shared: {error}")
         self._shared = self._learned()
 
     def _tell(self, shared: KnowledgeStore) -> None:

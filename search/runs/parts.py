@@ -73,7 +73,7 @@ def search_of(store: RunStore, place: RunPlace) -> Generator[Search]:
             main_thread=main_thread,
             agents=agents,
             profile=Profiler(store, place.site).profile if is_told else no_profile,
-            memory=memory_of(run, settings, place.models, choices),
+            memory=memory_of(run, place, choices),
             promote=partial(promote_member, run=run, settings=settings, say=place.site.say)
             if is_measured
             else None,
@@ -165,13 +165,12 @@ def _header_choices(problem: Problem, workload: Workload) -> ReadChoices:
     return read
 
 
-def memory_of(
-    run: RunSettings, settings: Settings, models: ModelSource, choices: ReadChoices
-) -> MemoryParts:
+def memory_of(run: RunSettings, place: RunPlace, choices: ReadChoices) -> MemoryParts:
     """Return what the run remembers with; nothing is opened before it is needed.
 
     A replay begins with the base that was recorded, and writes nothing to the shared base.
     """
+    settings, models = place.site.settings, place.models
     problem, _ = find_kernel(run.kernel, settings.problems)
     return MemoryParts(
         op_type=problem.op_type,
@@ -180,6 +179,7 @@ def memory_of(
         choices=choices,
         snapshot=partial(_snapshot, settings, models),
         share=None if models.replay is not None else partial(KnowledgeStore, settings.knowledge),
+        say=place.site.say,
     )
 
 

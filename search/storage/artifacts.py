@@ -73,10 +73,17 @@ def _is_older(path: Path, oldest: float) -> bool:
         return False
 
 
+def artifacts_of(home: Path) -> ArtifactStore:
+    """Return the artifact store of a KOPT_HOME for reading; nothing is created."""
+    return ArtifactStore(home / "store" / "cas")
+
+
 def open_artifacts(home: Path) -> ArtifactStore:
     """Return the artifact store of a KOPT_HOME, created if need be.
 
     Raises:
         SetupError: The folder cannot be created or written.
     """
-    return ArtifactStore(ensure_folder(home / "store" / "cas"))
+    store = artifacts_of(home)
+    ensure_folder(store.root)
+    return store

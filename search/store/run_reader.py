@@ -30,6 +30,7 @@ from kopt.search.records.run_state import (
 from kopt.search.storage.artifacts import ArtifactStore
 
 from .run_log import Part
+from .schema import damaged
 from .taught import MemoryUpdate, Taught
 
 Row = dict[str, Any]
@@ -243,12 +244,8 @@ class RunReader:
 
     def count(self, level: str, state: str | None = None) -> int:
         """Return the number of evaluations of a level, in one state or in any."""
-        (row,) = self._rows(
-            "SELECT count(*) AS n FROM evaluation WHERE level = ? AND coalesce(state = ?, 1)",
-            level,
-            state,
-        )
-        return int(row["n"])
+        count = "SELECT count(*) AS n FROM evaluation WHERE level = ? AND coalesce(state = ?, 1)"
+        return int(self._rows(count, level, state)[0]["n"])
 
     def _evaluations(self) -> dict[tuple[int, str], Evaluation]:
         values: dict[int, list[Value]] = defaultdict(list)
@@ -282,7 +279,10 @@ class RunReader:
     def _part(self, part: Part, read: Callable[[], T]) -> T:
         if part in self._kept:
             return cast(T, self._kept[part])
-        found = read()
+        try:
+            found = read()
+        except (ValueError, KeyError, TypeError) as error:
+            raise damaged(self._connection, error) from error
         if self._keeps:
             self._kept[part] = found
         return found
@@ -291,6 +291,9 @@ class RunReader:
         return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = ?", name))
 
     def _rows(self, statement: str, *parameters: object) -> list[Row]:
-        cursor = self._connection.execute(statement, parameters)
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, cast(tuple[Any, ...], row), strict=True)) for row in cursor]
+        try:
+            cursor = self._connection.execute(statement, parameters)
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, cast(tuple[Any, ...], row), strict=True)) for row in cursor]
+        except (sqlite3.DatabaseError, UnicodeError) as error:
+            raise damaged(self._connection, error) from error

@@ -31,11 +31,21 @@ def open_writer(path: Path) -> sqlite3.Connection:
     A file of an older kopt is brought up to date, in one transaction.
 
     Raises:
-        SetupError: The SQLite library is too old, the file was written by a newer kopt, or by none.
+        SetupError: The SQLite library is too old, the file is damaged, cannot be written, or was
+            written by a newer kopt or by none.
     """
     _require_sqlite()
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # SQLite gives its journals this mode
-    connection = sqlite3.connect(path, isolation_level=None, timeout=30.0)
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # its journals get this mode
+        return _prepared(sqlite3.connect(path, isolation_level=None, timeout=30.0), path)
+    except OSError as error:
+        raise SetupError(f"cannot write {path}: {error.strerror}") from error
+    except sqlite3.DatabaseError as error:
+        raise unreadable(path, error) from error
+
+
+def _prepared(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    """Return the connection, set up for the one writer of a file of the present format."""
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         logger.warning("%s: no WAL on this file system (%s); using a journal", path, mode)
@@ -57,16 +67,42 @@ def open_viewer(path: Path) -> sqlite3.Connection:
 
     The file of an older kopt stays as it is: what is new in `SCHEMA_VERSION` is missing in it.
 
+    Where nothing can be written, on a read-only disk, what was not yet written back is not seen.
+
     Raises:
-        SetupError: There is no such file, or it was written by a newer kopt or by none.
+        SetupError: There is no such file, it is damaged, or was written by a newer kopt or by none.
     """
     _require_sqlite()
+    mode = "mode=ro" if os.access(path.parent, os.W_OK) else "mode=ro&immutable=1"
     try:
-        connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None)
+        connection = sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, isolation_level=None)
         _checked_version(connection, path)
-    except sqlite3.OperationalError as error:
-        raise SetupError(f"cannot open {path}: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise unreadable(path, error) from error
     return connection
+
+
+def unreadable(path: Path, error: Exception) -> SetupError:
+    """Return what to raise where SQLite, or a row of it, says that the run file is no run's."""
+    if isinstance(error, sqlite3.OperationalError) and _code(error) != sqlite3.SQLITE_ERROR:
+        return SetupError(f"cannot open {path}: {error}")
+    return SetupError(
+        f"{path} is damaged ({_first_line(error)}): nothing was changed or deleted. Move the folder"
+        f" {path.parent} away, or get back what can be read: sqlite3 {path.name} .recover"
+    )
+
+
+def damaged(connection: sqlite3.Connection, error: Exception) -> SetupError:
+    """Return what to raise for rows of an open run file that no kopt has written."""
+    return unreadable(Path(connection.execute("PRAGMA database_list").fetchone()[2]), error)
+
+
+def _code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _require_sqlite() -> None:

@@ -13,7 +13,8 @@ from kopt.config.errors import KoptError, SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.record import Record
-from kopt.search.reports.run_report import RunReport, RunSummary
+from kopt.search.reports.run_list import RunList, RunSummary
+from kopt.search.reports.run_report import RunReport
 from kopt.server.exits import ExitCode, Interrupted
 from kopt.server.opened_device import DeviceChoice
 from kopt.server.options import device_arch_option, device_option
@@ -205,7 +206,7 @@ def run_all(settings: Settings, run: Callable[[str], RunReport]) -> AllRuns:
 def all_runs_view(all_runs: AllRuns) -> View:
     """Yield one line for each kernel that got a run, and how many did not."""
     if all_runs.runs:
-        yield from runs_table(all_runs.runs)
+        yield from runs_table(RunList(runs=all_runs.runs))
     yield from (Text(f"{one.kernel}: {one.problem}", style="red") for one in all_runs.failed)
     if all_runs.not_begun:
         count = len(all_runs.not_begun)

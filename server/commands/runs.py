@@ -12,7 +12,8 @@ from kopt.search.reports.contents import read_contents
 from kopt.search.reports.files import export_lines, write_reports
 from kopt.search.reports.markdown import render_markdown
 from kopt.search.reports.page import render_page
-from kopt.search.reports.run_report import list_runs, report_run, view_run
+from kopt.search.reports.run_list import list_runs
+from kopt.search.reports.run_report import report_run, view_run
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body, print_document, print_view
 from kopt.server.views.run_view import run_view, runs_table
@@ -53,12 +54,12 @@ def listed(session: Session) -> int:
 
 
 def _list(session: Session) -> ExitCode:
-    summaries = list_runs(session.settings)
+    found = list_runs(session.settings)
     if session.as_json:
-        runs = [summary.model_dump(mode="json", by_alias=True) for summary in summaries]
-        print_document({"schema": "kopt.runs/1", "status": "passed", "runs": runs})
-    elif summaries:
-        print_view(runs_table(summaries))
+        document = found.model_dump(mode="json", by_alias=True)
+        print_document({"schema": "kopt.runs/1", "status": "passed", **document})
+    elif found.runs or found.damaged:
+        print_view(runs_table(found))
     else:
         click.echo(f"no runs yet in {session.settings.runs}; start one: kopt run --kernel ID")
     return ExitCode.PASSED

@@ -1,7 +1,7 @@
 """A run as text: the ranking with its times, the status counts, the winner's file."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +12,8 @@ from rich.text import Text
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.status import Status
 from kopt.search.reports.candidate_report import CandidateReport
-from kopt.search.reports.run_report import RunFacts, RunReport, RunSummary
+from kopt.search.reports.run_list import RunList, RunSummary
+from kopt.search.reports.run_report import RunFacts, RunReport
 from kopt.search.reports.sections import worth
 from kopt.search.step.result import StepResult
 from kopt.tools.facts.bench_facts import interval_words
@@ -52,10 +53,10 @@ def run_view(report: RunReport) -> View:
     yield _ending(report)
 
 
-def runs_table(summaries: Sequence[RunSummary]) -> View:
-    """Yield one line for each run, in the order given."""
+def runs_table(found: RunList) -> View:
+    """Yield one line for each run, in the order given; below it those that cannot be read."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    id_width = max((len(run.run) for run in summaries), default=0)
+    id_width = max((len(run.run) for run in found.runs), default=0)
     for column in ("run", "status", "kernel", "evaluated", "best", "cost", "begun"):
         is_count = column in ("evaluated", "best", "cost")
         table.add_column(
@@ -65,7 +66,7 @@ def runs_table(summaries: Sequence[RunSummary]) -> View:
             overflow="fold",
             justify="right" if is_count else "left",
         )
-    for run in summaries:
+    for run in found.runs:
         table.add_row(
             run.run,
             run.status,
@@ -75,7 +76,10 @@ def runs_table(summaries: Sequence[RunSummary]) -> View:
             _cost(run),
             f"{datetime.fromtimestamp(run.created_us / 1e6, UTC):%Y-%m-%d %H:%M} UTC",
         )
-    yield table
+    if found.runs:
+        yield table
+    for other in found.damaged:
+        yield Text(f"{other.run} cannot be read: {other.why}")
 
 
 def _ranking_table(report: RunReport) -> RenderableType:

@@ -1,12 +1,14 @@
 """What is damaged is told in one line with what to do, and nothing is lost."""
 
+import random
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from kopt.config.errors import InfraError, SetupError
+from kopt.config.errors import InfraError, KoptError, SetupError
 from kopt.search.knowledge import ledger
 from kopt.search.knowledge.ledger import FILE_NAME
 from kopt.search.knowledge.store import BASE_NAME, KnowledgeStore
@@ -98,6 +100,19 @@ def test_a_damaged_ledger_is_told_with_what_to_do_and_left_as_it_is(
         _read_all(tmp_path)
     assert (tmp_path / FILE_NAME).read_bytes() == damaged
     assert (tmp_path / BASE_NAME).read_bytes() == rendered
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_whatever_bits_flip_an_error_of_kopt_is_raised_or_none(tmp_path: Path, seed: int) -> None:
+    _learned(tmp_path)
+    data, draw = bytearray((tmp_path / FILE_NAME).read_bytes()), random.Random(seed)
+    for _ in range((1, 10, 100, 300)[seed % 4]):
+        data[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+    (tmp_path / FILE_NAME).write_bytes(data)
+    with suppress(KoptError), KnowledgeStore(tmp_path) as store:
+        store.base()
+        store.samples()
+        store.learn(random_samples(2, 5))
 
 
 def test_what_the_message_says_brings_the_knowledge_back(tmp_path: Path) -> None:

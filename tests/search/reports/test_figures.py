@@ -10,7 +10,8 @@ from kopt.search.records.run_state import Event, EventKind
 from kopt.search.reports.files import export_lines
 from kopt.search.reports.history import judgements
 from kopt.search.reports.pace import common, joined, measure_pace, seconds
-from kopt.search.reports.run_report import RunReport, list_runs, report_run
+from kopt.search.reports.run_list import list_runs
+from kopt.search.reports.run_report import RunReport, report_run
 from kopt.search.reports.spending import sum_spend
 from kopt.search.store.round_table import NewRound
 from support.bench_results import H100
@@ -96,7 +97,7 @@ def test_cost_is_summed_by_role_and_set_against_the_gain(report: RunReport) -> N
 
 def test_list_of_runs_tells_what_each_has_cost(tmp_path: Path) -> None:
     told_run(tmp_path).close()
-    assert [run.spend.cost_usd for run in list_runs(Settings(tmp_path))] == [0.05]
+    assert [run.spend.cost_usd for run in list_runs(Settings(tmp_path)).runs] == [0.05]
 
 
 def test_call_of_unknown_end_counts_at_its_reservation() -> None:

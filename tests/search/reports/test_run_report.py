@@ -14,7 +14,8 @@ from kopt.search.reports.charts import candidate_chart
 from kopt.search.reports.contents import read_contents
 from kopt.search.reports.files import export_lines
 from kopt.search.reports.page import render_page
-from kopt.search.reports.run_report import list_runs, report_run, view_run
+from kopt.search.reports.run_list import list_runs
+from kopt.search.reports.run_report import report_run, view_run
 from kopt.search.rounds.advance import run_search
 from support.populations import failed, passed
 from support.scripted_runs import new_store, search
@@ -62,20 +63,20 @@ def test_same_program_is_named_by_its_first_candidate(tmp_path: Path) -> None:
 def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
     for run_id in ("run-20260101-000000-000", "run-20260102-000000-000"):
         _finished(tmp_path, run_id)
-    assert [run.run[4:12] for run in list_runs(Settings(tmp_path))] == ["20260102", "20260101"]
+    assert [run.run[4:12] for run in list_runs(Settings(tmp_path)).runs] == ["20260102", "20260101"]
 
 
 def test_run_whose_process_died_is_called_interrupted(tmp_path: Path) -> None:
     with new_store(tmp_path):
-        assert [run.status for run in list_runs(Settings(tmp_path))] == ["running"]
-    assert [run.status for run in list_runs(Settings(tmp_path))] == ["interrupted"]
+        assert [run.status for run in list_runs(Settings(tmp_path)).runs] == ["running"]
+    assert [run.status for run in list_runs(Settings(tmp_path)).runs] == ["interrupted"]
 
 
 def test_folder_of_a_run_that_never_began_hides_nothing(tmp_path: Path) -> None:
     _finished(tmp_path)
     (tmp_path / "runs" / "run-2").mkdir()
     (tmp_path / "runs" / "run-2" / "run.sqlite").touch()
-    assert [run.run for run in list_runs(Settings(tmp_path))] == ["run-1"]
+    assert [run.run for run in list_runs(Settings(tmp_path)).runs] == ["run-1"]
     with (
         pytest.raises(ToolError, match="killed before it began"),
         view_run("run-2", Settings(tmp_path)),

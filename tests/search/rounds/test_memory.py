@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kopt.config.callbacks import ignore
 from kopt.config.errors import SetupError
 from kopt.config.search_settings import load_search_settings
 from kopt.search.knowledge.base import parse_base
@@ -201,20 +202,37 @@ def test_base_that_is_busy_to_the_end_is_told_when_the_run_is_resumed(tmp_path: 
     assert _shared(tmp_path)
 
 
-def _sharing(store: RunStore, share: Callable[[], KnowledgeStore]) -> Search:
+def test_a_damaged_base_costs_the_sharing_and_not_the_run(tmp_path: Path) -> None:
+    def share() -> KnowledgeStore:
+        raise SetupError("samples.sqlite is damaged")
+
+    said: list[str] = []
+    with new_store(tmp_path, search=BEAM) as store:
+        assert run_search(_sharing(store, share, said.append)).status == "done"
+        assert store.reader.samples()  # kept in the run's own file
+    assert said and all("not shared: samples.sqlite is damaged" in line for line in said)
+
+
+def _sharing(
+    store: RunStore, share: Callable[[], KnowledgeStore], say: Callable[[str], None] = ignore
+) -> Search:
     parts = world_search(store, PLANNED)
     assert parts.memory is not None
-    return replace(parts, memory=replace(parts.memory, share=share))
+    return replace(parts, memory=replace(parts.memory, share=share, say=say))
 
 
-def test_damaged_base_pauses_a_run_before_it_has_begun_and_says_what_to_do(tmp_path: Path) -> None:
+def test_a_run_goes_on_without_a_base_that_is_damaged_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "knowledge").mkdir()
     (tmp_path / "knowledge" / "samples.sqlite").write_bytes(b"no database" * 100)
+    said: list[str] = []
     with new_store(tmp_path, search=BEAM) as store:
-        with pytest.raises(SetupError, match=r"Rename samples\.sqlite"):
-            run_search(world_search(store, PLANNED))
-        assert store.reader.state().status == "paused"
-        assert store.reader.members() == ()
+        found = world_search(store, PLANNED)
+        assert found.memory is not None
+        found = replace(found, memory=replace(found.memory, say=said.append))
+        assert run_search(found).status == "done"
+        assert store.reader.members()
+    assert "begins without what was learned before" in said[0]
+    assert all("Rename samples.sqlite" in line for line in said)
 
 
 def test_step_of_a_caller_that_names_its_technique_is_learned_from(

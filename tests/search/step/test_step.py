@@ -8,7 +8,8 @@ from kopt.config.errors import InfraError, SetupError, ToolError
 from kopt.kernels.status import Status
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.members import StepCandidate
-from kopt.search.reports.run_report import list_runs, view_run
+from kopt.search.reports.run_list import list_runs
+from kopt.search.reports.run_report import view_run
 from kopt.search.runs.parts import RunPlace
 from kopt.search.runs.run import RunRequest, begin_run, drive_run, open_run, reopen_run
 from kopt.search.step.result import StepHooks
@@ -40,7 +41,7 @@ def test_kernel_begins_a_run_whose_round_0_is_the_reference(steps: Steps) -> Non
 
 def test_step_leaves_the_run_paused_and_unlocked(steps: Steps) -> None:
     run = steps.take(A, kernel=KERNEL).run
-    assert [summary.status for summary in list_runs(steps.settings)] == ["paused"]
+    assert [summary.status for summary in list_runs(steps.settings).runs] == ["paused"]
     assert not is_run_locked(steps.settings.runs / run)
 
 
@@ -188,7 +189,7 @@ def test_interrupted_step_keeps_what_was_finished_and_is_finished_by_the_same_ca
     steps.answer = interrupted
     with pytest.raises(KeyboardInterrupt):
         steps.take(A, B, kernel=KERNEL)
-    assert [summary.status for summary in list_runs(steps.settings)] == ["paused"]
+    assert [summary.status for summary in list_runs(steps.settings).runs] == ["paused"]
     steps.answer, steps.jobs[:] = answer, []
     result = steps.take(A, B)
     assert [job.source for job in steps.jobs] == [B.source]
@@ -230,7 +231,7 @@ def test_same_key_is_the_same_step(steps: Steps) -> None:
     steps.take(B)
     assert steps.take(key="job-2").round == swept.round
     assert steps.take(key="job-2").candidates[0].seq == swept.candidates[0].seq
-    assert len(list_runs(steps.settings)) == 1
+    assert len(list_runs(steps.settings).runs) == 1
 
 
 def test_key_of_a_run_of_another_kernel_is_refused(steps: Steps) -> None:

@@ -10,7 +10,7 @@ from kopt.kernels.families import FAMILIES
 from kopt.search.records.budget import Budget
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.members import StepCandidate
-from kopt.search.reports.run_report import list_runs
+from kopt.search.reports.run_list import list_runs
 from kopt.search.runs.run import open_run
 from support.scripted_steps import KERNEL, Steps, answer, candidate, reference
 
@@ -47,7 +47,7 @@ def test_request_that_no_evaluation_could_answer_leaves_no_run(
 ) -> None:
     with pytest.raises(ToolError, match=said):
         steps.take(*given, kernel=KERNEL)
-    assert list_runs(steps.settings) == ()
+    assert list_runs(steps.settings).runs == ()
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_refused_candidates_leave_the_run_as_it_was(steps: Steps) -> None:
     with pytest.raises(ToolError, match="which has 0 to 1"):
         steps.take(candidate(1.0, parents=(2,)))
     assert steps.rows() == rows
-    assert [summary.status for summary in list_runs(steps.settings)] == ["paused"]
+    assert [summary.status for summary in list_runs(steps.settings).runs] == ["paused"]
 
 
 def _steps_of(home: Path, monkeypatch: pytest.MonkeyPatch, elapsed_s: float) -> Steps:
@@ -101,7 +101,7 @@ def test_time_of_the_starting_point_is_not_spent(
 def test_budget_is_never_exceeded(steps: Steps) -> None:
     with pytest.raises(ToolError, match=r"2 new candidates, .* leaves room for 1"):
         steps.take(A, B, kernel=KERNEL, budget=Budget(evaluations=2))
-    assert list_runs(steps.settings) == ()
+    assert list_runs(steps.settings).runs == ()
     steps.take(A, kernel=KERNEL, budget=Budget(evaluations=2))
     with pytest.raises(ToolError, match=r"1 new candidate, .* leaves room for 0"):
         steps.take(B)

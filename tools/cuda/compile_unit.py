@@ -12,6 +12,7 @@ from kopt.config.errors import InfraError
 from kopt.kernels.compile_result import KernelResources
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
+from kopt.tools.sandbox.policy import out_of_memory_words
 
 from .compile_job import CompileContext, CompileJob, Compiler, CompilerRun
 from .compiler_log import names_ptx_lines, parse_log, parse_ptxas_report
@@ -24,10 +25,12 @@ from .planned_build import as_plan_errors, as_unfinished_source
 from .sass import SassFunction, disassemble
 from .sass_reader import loads_in_flight, read_instructions
 
-_FACTS_VERSION = "11"
+_FACTS_VERSION = "12"
 """Raised whenever the unit of an unchanged cubin would be recorded differently."""
 _COMPILER_KILLED = re.compile(r"died due to signal|Killed signal|virtual memory exhausted")
 _LOCK_MARGIN_S = 30.0
+MODULE_LIMIT_BYTES = 1 << 30
+"""Variables of module scope; nvdisasm and the simulator's linker fail at 2 GiB."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,11 @@ def _make(job: CompileJob, context: CompileContext) -> tuple[CompiledUnit, Compi
 
 
 def _failure(job: CompileJob, run: CompilerRun, context: CompileContext) -> dict[str, object]:
+    words = out_of_memory_words(run.log)
+    if words is not None:
+        hint = "shrink tables, constant evaluation, macros and unrolling"
+        told = (Diagnostic(message=words, hint=hint),)
+        return {"status": Status.COMPILE_ERROR, "diagnostics": told, "repeatable": False}
     explained = run_nvcc(job, context, KEEPING_PTX) if names_ptx_lines(run.log) else run
     diagnostics = parse_log(explained.log, job.source, explained.ptx)
     plan_errors = as_plan_errors(diagnostics)
@@ -118,8 +126,19 @@ def _failure(job: CompileJob, run: CompilerRun, context: CompileContext) -> dict
     }
 
 
+def _too_much_data(size_bytes: int) -> Diagnostic:
+    return Diagnostic(
+        message=f"its variables of module scope take {size_bytes:,} bytes; at most"
+        f" {MODULE_LIMIT_BYTES:,} are allowed",
+        hint="declare such memory as `scratch` in the header",
+    )
+
+
 def _facts(job: CompileJob, cubin: bytes, log: str, context: CompileContext) -> dict[str, object]:
     facts = read_cubin(cubin)
+    if facts.module_global_bytes > MODULE_LIMIT_BYTES:
+        told = (_too_much_data(facts.module_global_bytes),)
+        return {"status": Status.COMPILE_ERROR, "diagnostics": told}
     functions = read_instructions(facts, job.arch)
     if functions is None:
         functions = disassemble(cubin, context.toolchain, context.settings)

@@ -96,17 +96,27 @@ def read_cubin(data: bytes) -> CubinFacts:
                 if f".nv.constant0.{name}" in sections  # only entry functions have parameters
             ),
             undefined_functions=_undefined_functions(sections),
-            module_global_bytes=sum(
-                section["sh_size"]
-                for name, section in sections.items()
-                if name == ".nv.global" or name.startswith(".nv.global.")
-            ),
+            module_global_bytes=_module_bytes(sections),
             code={name: sections[f".text.{name}"].data() for name in sorted(names)},
             has_address_bank=any(name.startswith(_ADDRESS_BANK) for name in sections),
             stored_addresses=_stored_addresses(elf),
         )
     except (ELFError, struct.error, UnicodeDecodeError) as error:
         raise CubinError(f"not a cubin: {error}") from error
+
+
+def _module_bytes(sections: dict[str, Section]) -> int:
+    """Return the size of the variables of module scope."""
+    held = sum(
+        section["sh_size"]
+        for name, section in sections.items()
+        if name == ".nv.global" or name.startswith(".nv.global.")
+    )
+    table = sections.get(".symtab")
+    symbols = table.iter_symbols() if isinstance(table, SymbolTableSection) else ()
+    # ptxas cuts a section's size to 32 bits, not a symbol's.
+    vast = (int(one["st_size"]) for one in symbols if one["st_size"] >> 32)
+    return max(int(held), *vast, 0)
 
 
 def _kernel(name: str, sections: dict[str, Section]) -> CubinKernel:

@@ -16,7 +16,7 @@ from elftools.elf.elffile import ELFFile
 
 from kopt.config.settings import Settings
 from kopt.tools.sandbox.ladder import run_sandboxed
-from kopt.tools.sandbox.policy import SandboxPolicy
+from kopt.tools.sandbox.policy import SandboxPolicy, compiler_memory_bytes
 
 from .compile_job import CompileContext, CompileJob, CompilerRun
 from .compiler_log import CANDIDATE_FILE
@@ -57,6 +57,7 @@ def run_nvcc(job: CompileJob, context: CompileContext, extra: Sequence[str] = ()
             wall_s=context.wall_s,
             output_bytes=_LOG_LIMIT_BYTES,
             file_bytes=_CUBIN_LIMIT_BYTES,
+            memory_bytes=compiler_memory_bytes(),
         )
         command = [*nvcc_command(job, context.toolchain, context.settings), *extra]
         run = run_sandboxed(command, policy, context.settings)

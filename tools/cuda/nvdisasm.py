@@ -8,7 +8,7 @@ from typing import Any, cast
 from kopt.config.errors import InfraError
 from kopt.config.settings import Settings
 from kopt.tools.sandbox.ladder import run_sandboxed
-from kopt.tools.sandbox.policy import SandboxPolicy
+from kopt.tools.sandbox.policy import SandboxPolicy, compiler_memory_bytes
 
 from .toolchain import FoundToolchain
 
@@ -30,6 +30,7 @@ def run_nvdisasm(cubin: bytes, toolchain: FoundToolchain, settings: Settings) ->
             readable=(toolchain.nvdisasm.parent,),
             writable=(path.parent,),
             output_bytes=_OUTPUT_LIMIT_BYTES,
+            memory_bytes=compiler_memory_bytes(),
         )
         run = run_sandboxed([toolchain.nvdisasm, "-json", path.name], policy, settings)
     if run.returncode != 0 or run.timed_out or run.dropped_bytes:

@@ -28,7 +28,7 @@ from kopt.config.errors import InfraError, KoptError
 from kopt.config.files import ensure_folder
 from kopt.config.settings import Settings
 from kopt.tools.sandbox.ladder import available_level, run_sandboxed
-from kopt.tools.sandbox.policy import SandboxLevel, SandboxPolicy
+from kopt.tools.sandbox.policy import SandboxLevel, SandboxPolicy, compiler_memory_bytes
 
 from .compile_job import CompileContext, CompileJob, CompilerRun
 from .compiler_log import parse_ptxas_report
@@ -169,6 +169,7 @@ class NvrtcService:
             writable=(self.folder,),
             wall_s=_LIFETIME_S,
             file_bytes=_CUBIN_LIMIT_BYTES,
+            memory_bytes=compiler_memory_bytes(),
             allow_exec=False,
         )
         try:

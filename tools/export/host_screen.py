@@ -20,7 +20,7 @@ from kopt.kernels.source_screen import screen_source
 from kopt.tools.cuda.nvcc import readable_folders
 from kopt.tools.cuda.toolchain import FoundToolchain, find_toolchain
 from kopt.tools.sandbox.ladder import run_sandboxed
-from kopt.tools.sandbox.policy import SandboxPolicy
+from kopt.tools.sandbox.policy import SandboxPolicy, compiler_memory_bytes
 
 from .device_code import device_code
 from .folder_files import source_files
@@ -80,6 +80,7 @@ def _compiled(
         wall_s=_WALL_S,
         output_bytes=_LOG_BYTES,
         file_bytes=_OBJECT_BYTES,
+        memory_bytes=compiler_memory_bytes(),
     )
     (work / "object").unlink(missing_ok=True)
     run = run_sandboxed(command, policy, settings)

@@ -1,7 +1,11 @@
 """What a sandboxed process may do, and how it ended."""
 
+import os
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -44,6 +48,35 @@ class SandboxPolicy:
     host code is a candidate's."""
     allow_exec: bool = True
     """False: seccomp refuses execve after start, for processes that run candidate code."""
+
+
+_COMPILER_MEMORY_BYTES = 8 << 30
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+@lru_cache
+def compiler_memory_bytes() -> int:
+    """Return what one compiler may hold: half of the machine's or container's memory, or 8 GiB.
+
+    What is shipped takes less than 1 GiB; what takes more than this is a bomb or a mistake.
+    """
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, ValueError):  # no such file, or the word max
+        total = min(total, int(_CGROUP_LIMIT.read_text("ascii")))
+    return min(_COMPILER_MEMORY_BYTES, total // 2)
+
+
+_MEMORY_IS_UP = re.compile(
+    r"out of memory|memory exhausted|std::bad_alloc|cannot allocate memory", re.IGNORECASE
+)
+
+
+def out_of_memory_words(said: str) -> str | None:
+    """Return the sentence for a compiler whose last words say that its memory was up, else None."""
+    if not _MEMORY_IS_UP.search(said):
+        return None
+    limit = compiler_memory_bytes() / (1 << 30)
+    return f"the compiler needed more than {limit:.1f} GiB of memory and was stopped"
 
 
 @dataclass(frozen=True)

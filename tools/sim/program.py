@@ -27,7 +27,12 @@ from kopt.tools.cuda.full_disk import refuse_full_disk
 from kopt.tools.cuda.include_tree import include_root
 from kopt.tools.devices.device import Program
 from kopt.tools.sandbox.ladder import run_sandboxed
-from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
+from kopt.tools.sandbox.policy import (
+    SandboxedRun,
+    SandboxPolicy,
+    compiler_memory_bytes,
+    out_of_memory_words,
+)
 
 from .object_screen import (
     DUMP_FLAG,
@@ -110,6 +115,9 @@ class _Builder:
             return _unsupported(f"g++ did not finish within {_COMPILE_S:.0f} s")
         if compiled.returncode != 0:
             text = compiled.stderr.decode(errors="replace")
+            words = out_of_memory_words(text)
+            if words is not None:
+                return _unsupported(words)
             return BuildFailure(Status.UNSUPPORTED_ON_SIM, parse_messages(text, source))
         assembly = self.work / "unit.s"
         text = assembly.read_text("utf-8")
@@ -166,6 +174,7 @@ class _Builder:
             readable=(self.toolset.folder, self.headers, *self.toolset.include_folders),
             writable=(self.work,),
             wall_s=_COMPILE_S,
+            memory_bytes=compiler_memory_bytes(),
         )
         run = run_sandboxed(command, policy, self.settings)
         if run.returncode != 0:

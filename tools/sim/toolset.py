@@ -24,7 +24,7 @@ from kopt.config.thread_pool import thread_pool
 from kopt.tools.cuda.full_disk import refuse_full_disk
 from kopt.tools.cuda.include_tree import cuda_include_folders
 from kopt.tools.sandbox.ladder import run_sandboxed
-from kopt.tools.sandbox.policy import SandboxPolicy
+from kopt.tools.sandbox.policy import SandboxPolicy, compiler_memory_bytes
 
 # no-tree-sra keeps vector loads whole, so that their width and alignment can be checked; the
 # sanitizer's hooks are the simulator's own (runtime/access_hooks.cpp). DWARF 4: addr2line (2.40)
@@ -155,7 +155,10 @@ class _Build:
 
     def _gxx(self, arguments: list[str]) -> None:
         policy = SandboxPolicy(
-            readable=cuda_include_folders(), writable=(self.work,), wall_s=_BUILD_S
+            readable=cuda_include_folders(),
+            writable=(self.work,),
+            wall_s=_BUILD_S,
+            memory_bytes=compiler_memory_bytes(),
         )
         done = run_sandboxed([self.gxx, *arguments], policy, self.settings)
         if done.returncode != 0:

@@ -19,9 +19,9 @@ from .yaml_types import (
     TEXT,
     Flag,
     Mistake,
-    Placed,
     Text,
     Unlike,
+    YamlPlaced,
     condition,
     distinct,
     expression,
@@ -58,7 +58,7 @@ class ArgumentTemplate(Record):
     expression: str | None = None
 
 
-class LaunchTemplate(Placed):
+class LaunchTemplate(YamlPlaced):
     """One launch; each of its dimensions is 1 to 3 expressions."""
 
     kernel: Identifier
@@ -82,7 +82,7 @@ class LaunchTemplate(Placed):
         return value
 
 
-class ScratchTemplate(Placed):
+class ScratchTemplate(YamlPlaced):
     """One scratch buffer."""
 
     name: Annotated[Identifier, declared("scratch")]
@@ -91,7 +91,7 @@ class ScratchTemplate(Placed):
     init: Literal["poison", "zero"] = "poison"
 
 
-class TensorMapTemplate(Placed):
+class TensorMapTemplate(YamlPlaced):
     """One TMA descriptor."""
 
     name: Annotated[Identifier, declared("tensor map")]
@@ -108,7 +108,7 @@ class TensorMapTemplate(Placed):
 Launches = Annotated[tuple[LaunchTemplate, ...], Field(min_length=1, max_length=MAX_LAUNCHES)]
 
 
-class Variant(Placed):
+class Variant(YamlPlaced):
     """Launches for the workloads that satisfy `when`; the first match is taken."""
 
     when: Annotated[str, condition("axes")]

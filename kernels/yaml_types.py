@@ -41,7 +41,7 @@ class Entry(dict[str, Any]):
     line: int
 
 
-class Placed(Record):
+class YamlPlaced(Record):
     """A record that knows its line in the file."""
 
     line: int | None = None

@@ -6,7 +6,7 @@ The candidates are those of `kopt selftest`, with what must come out written in 
 import pytest
 
 from kopt.kernels.status import Status
-from kopt.tools.selftest.sample import Sample, read_samples
+from kopt.tools.selftest.sample import ShippedSample, read_samples
 from support.checked_samples import CheckedSamples
 from support.samples import describe
 
@@ -15,12 +15,12 @@ EVIL = [sample for sample in SAMPLES if sample.path.name.startswith("evil_")]
 GOOD = [sample for sample in SAMPLES if sample.path.name.startswith("good_")]
 
 
-def _name(sample: Sample) -> str:
+def _name(sample: ShippedSample) -> str:
     return sample.path.stem
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=_name)
-def test_sample_gets_its_status(sample: Sample, checked_samples: CheckedSamples) -> None:
+def test_sample_gets_its_status(sample: ShippedSample, checked_samples: CheckedSamples) -> None:
     result = checked_samples.result(sample)
     found = describe(result)
     assert result.status == sample.status, found

@@ -41,7 +41,7 @@ from kopt.tools.sim.device import SimDevice
 from .candidate_writer import ToolAnswer
 from .documents import DocumentSearch, found_facts
 from .prompt import without_folders
-from .sass_excerpt import Attempt, SassQuestion, sass_excerpt
+from .sass_excerpt import SassQuestion, ToolCase, sass_excerpt
 from .tool_definitions import define_tool, mistakes_of
 
 _REST = "mend what is shown, then ask again"
@@ -132,20 +132,20 @@ class AgentTools:
         )
         return found_facts(self.reader.search(request))
 
-    def compile(self, asked: Attempt) -> Facts:
+    def compile(self, asked: ToolCase) -> Facts:
         """Return resources and occupancy of a build, or why there is none."""
         facts = compile_facts(_quoted(self._compiled(asked), asked), "concise")
         if self.detail == "cycles_only":
             facts.pop("computed", None)
         return _fitted(facts)
 
-    def check_correctness(self, asked: Attempt) -> Facts:
+    def check_correctness(self, asked: ToolCase) -> Facts:
         """Return whether one workload with one seed is right, or what is wrong first."""
         request = CheckRequest(self._case(asked), "quick", compiler="nvrtc", arch=self.arch)
         checked = check_candidate(request, self.site.device, self.site.settings)
         return _fitted(check_facts(_quoted(checked, asked), "concise"))
 
-    def profile(self, asked: Attempt) -> Facts:
+    def profile(self, asked: ToolCase) -> Facts:
         """Return what limits a candidate: on a GPU its time, but no counters, which are slow."""
         request = ProfileRequest(self._case(asked), self.arch, counters=False)
         timer, settings = self.site.timer, self.site.settings
@@ -165,16 +165,16 @@ class AgentTools:
         left_out = _OF_PROFILES if self.detail == "cycles_only" else ()
         return {name: one for name, one in _TOOLS.items() if name not in left_out}
 
-    def _case(self, asked: Attempt) -> Case:
+    def _case(self, asked: ToolCase) -> Case:
         kernel = find_kernel(self.kernel, self.site.settings.problems)
         return Case(*kernel, candidate_of_text(asked.source), asked.tune)
 
-    def _compiled(self, asked: Attempt) -> CompileResult:
+    def _compiled(self, asked: ToolCase) -> CompileResult:
         request = CompileRequest(self._case(asked), (self.arch,), compiler="nvrtc")
         return compile_candidate(request, self.site.settings)
 
 
-def _quoted(result: R, asked: Attempt) -> R:
+def _quoted(result: R, asked: ToolCase) -> R:
     """Return `result` with the lines of source that its diagnostics speak of."""
     document = result.model_dump(mode="json", by_alias=True)
     return type(result).model_validate(with_excerpts(document, asked.source))
@@ -196,19 +196,19 @@ _ROWS: tuple[tuple[Callable[[AgentTools, Any], Facts], type[ToldRecord], str], .
     ),
     (
         AgentTools.compile,
-        Attempt,
+        ToolCase,
         "Build a source and check its launches: registers, spills, shared memory, occupancy, or the"
         " first errors. Takes about a second.",
     ),
     (
         AgentTools.check_correctness,
-        Attempt,
+        ToolCase,
         "Run a source and compare every output with the fp64 oracle, with one seed. Builds it"
         " first. Says what is wrong first: tensor, row, column, pattern.",
     ),
     (
         AgentTools.profile,
-        Attempt,
+        ToolCase,
         "Say what limits a source: floors, bytes moved against bytes needed, occupancy, suspects"
         " with what they cost. Every number says how it came about. Checks no values.",
     ),

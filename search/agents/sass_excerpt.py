@@ -23,7 +23,7 @@ _AROUND = 4
 _INSTRUCTION_BYTES = 16
 
 
-class Attempt(ToldRecord):
+class ToolCase(ToldRecord):
     """A source that a tool is asked about."""
 
     source: str = Field(min_length=1, max_length=MAX_SUBMITTED_BYTES)
@@ -32,7 +32,7 @@ class Attempt(ToldRecord):
     """Declared tune values; those left out have their default."""
 
 
-class SassQuestion(Attempt):
+class SassQuestion(ToolCase):
     """A source, and which part of its machine code is asked for."""
 
     function: str = Field(default="", max_length=200)

@@ -14,7 +14,7 @@ from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.selftest_view import selftest_view
 from kopt.tools.selftest.result import SelftestResult
-from kopt.tools.selftest.sample import Sample, read_samples
+from kopt.tools.selftest.sample import ShippedSample, read_samples
 from kopt.tools.selftest.stage import SelftestRequest, run_selftest
 
 EPILOG = """\b
@@ -59,7 +59,7 @@ def command(session: Session, name: tuple[str, ...], device: str, arch: str | No
     return ExitCode.PASSED if found.holds else ExitCode.FELL_SHORT
 
 
-def _chosen(patterns: tuple[str, ...]) -> list[Sample]:
+def _chosen(patterns: tuple[str, ...]) -> list[ShippedSample]:
     """Return the samples whose names fit one of `patterns`; all for none.
 
     Raises:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kopt.config.settings import Settings
 from kopt.kernels.check_result import CheckResult
-from kopt.tools.selftest.sample import Sample
+from kopt.tools.selftest.sample import ShippedSample
 
 from .samples import check_sample
 
@@ -20,7 +20,7 @@ class CheckedSamples:
         self._folder = folder
         folder.mkdir(exist_ok=True)
 
-    def result(self, sample: Sample) -> CheckResult:
+    def result(self, sample: ShippedSample) -> CheckResult:
         """Return what a check of `sample` finds."""
         kept = self._folder / f"{sample.path.stem}.pickle"
         with kept.with_suffix(".lock").open("w") as lock:

@@ -4,12 +4,15 @@ from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.check_result import CheckResult
 from kopt.tools.devices.device import Device
 from kopt.tools.selftest import sample as samples
-from kopt.tools.selftest.sample import Sample
+from kopt.tools.selftest.sample import ShippedSample
 from kopt.tools.sim.device import SimDevice
 
 
 def check_sample(
-    sample: Sample, settings: Settings, device: Device | None = None, arch: str = DEFAULT_ARCH
+    sample: ShippedSample,
+    settings: Settings,
+    device: Device | None = None,
+    arch: str = DEFAULT_ARCH,
 ) -> CheckResult:
     """Check `sample` at its own level, on the simulator if no device is given."""
     return samples.check_sample(sample, device or SimDevice(settings), arch, settings)

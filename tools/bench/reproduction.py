@@ -41,6 +41,7 @@ from .reproduction_rule import (
     build_notes,
     compare_cubins,
     compare_measurement,
+    decided,
     device_notes,
     workload_notes,
 )
@@ -205,17 +206,7 @@ def _measured(
         return measured.model_copy(
             update={"reproduction": "other_device", "reasons": (other, *reasons)}
         )
-    return _decided(measured, reasons)
-
-
-def _decided(result: VerifyResult, reasons: list[str]) -> VerifyResult:
-    unmeasured = sum(
-        entry.verdict is None and entry.status is Status.PASSED for entry in result.workloads
-    )
-    outcome = "not_reproduced" if reasons else "reproduced"
-    if unmeasured and len(reasons) == unmeasured:  # nothing speaks against it, but not all is known
-        outcome = "unavailable"
-    return result.model_copy(update={"reproduction": outcome, "reasons": tuple(reasons)})
+    return decided(measured, reasons)
 
 
 def _again(

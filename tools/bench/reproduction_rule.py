@@ -10,7 +10,7 @@ from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem
 from kopt.kernels.receipt import Receipt, WorkloadEvidence
 from kopt.kernels.status import Status, Verdict
-from kopt.kernels.verify_result import CubinComparison, WorkloadReproduction
+from kopt.kernels.verify_result import CubinComparison, VerifyResult, WorkloadReproduction
 
 from .agreement import MAX_SPREAD, SPREAD_OF_GAIN
 from .receipt_file import BASELINE_FILES, problem_files
@@ -188,3 +188,14 @@ def workload_notes(entries: Sequence[WorkloadReproduction]) -> tuple[str, ...]:
         if entry.only_on_another_gpu
     ]
     return (*libraries, *allowed)
+
+
+def decided(result: VerifyResult, reasons: Sequence[str]) -> VerifyResult:
+    """Return `result` with its outcome: reproduced unless a reason speaks against the receipt."""
+    unmeasured = sum(
+        entry.verdict is None and entry.status is Status.PASSED for entry in result.workloads
+    )
+    outcome = "not_reproduced" if reasons else "reproduced"
+    if unmeasured and len(reasons) == unmeasured:  # nothing speaks against it, but not all is known
+        outcome = "unavailable"
+    return result.model_copy(update={"reproduction": outcome, "reasons": tuple(reasons)})

@@ -32,7 +32,7 @@ _OWN_LIMITS = ("registers", "shared_memory", "blocks", "barriers")
 
 
 @dataclass(frozen=True)
-class Limit:
+class BottleneckLimit:
     """What is said of one bottleneck, what addresses it, and how the time model knows it."""
 
     statement: str
@@ -42,51 +42,51 @@ class Limit:
     launches themselves are timed."""
 
 
-_LIMITS: dict[BottleneckName, Limit] = {
-    "launch_bound": Limit(
+_LIMITS: dict[BottleneckName, BottleneckLimit] = {
+    "launch_bound": BottleneckLimit(
         "Starting the kernels takes most of the time; only fewer or earlier launches help.",
         ("pass_fusion", "grid_shape"),
         ("launch", "fill", "block_starts"),
     ),
-    "memory_bound": Limit(
+    "memory_bound": BottleneckLimit(
         "DRAM is busy moving bytes; only fewer bytes help.",
         ("pass_fusion", "register_caching", "cache_policy"),
         ("dram",),
     ),
-    "l2_bound": Limit(
+    "l2_bound": BottleneckLimit(
         "The L2 cache is busier than DRAM; fewer or better coalesced accesses help.",
         ("layout", "vectorization", "smem_tiling"),
         ("l2", "sm_intake"),
     ),
-    "l1_bound": Limit(
+    "l1_bound": BottleneckLimit(
         "Load and store units or shared memory are the busiest part; wider accesses, fewer "
         "bank conflicts or fewer shared memory passes help.",
         ("vectorization", "bank_conflicts", "register_caching"),
         ("load_store",),
     ),
-    "compute_bound": Limit(
+    "compute_bound": BottleneckLimit(
         "The SMs are busy with instructions; fewer or cheaper ones help.",
         ("fp4_intrinsics", "packed_simd", "fast_math", "algebra"),
         ("issue",),
     ),
-    "occupancy_limited": Limit(
+    "occupancy_limited": BottleneckLimit(
         "Too few warps are resident to hide the wait for memory; fewer registers or less shared "
         "memory for each block help.",
         ("launch_bounds", "coarsening", "grid_shape"),
     ),
-    "latency_bound": Limit(
+    "latency_bound": BottleneckLimit(
         "Threads wait, one step after the other, while no unit is busy; more bytes in flight and "
         "shorter dependent chains help.",
         ("ilp_unroll", "vectorization", "async_pipeline", "reduction"),
         ("latency", "barriers"),
     ),
 }
-_ONE_LAUNCH = Limit(
+_ONE_LAUNCH = BottleneckLimit(
     "Starting the one launch takes most of the time; little is left beyond fewer bytes or an"
     " earlier start (programmatic dependent launch, PDL).",
     ("grid_shape",),
 )
-_MANY_BLOCKS = Limit(
+_MANY_BLOCKS = BottleneckLimit(
     "Starting so many blocks takes most of the time; fewer ones, larger or with more work each,"
     " help.",
     ("grid_shape", "coarsening"),
@@ -119,7 +119,7 @@ def find_bottleneck(facts: ProfileFacts) -> Bottleneck:
     return found.model_copy(update={"statement": limit.statement, "families": limit.families})
 
 
-def limit_of(name: BottleneckName, estimate: TimeEstimate) -> Limit:
+def limit_of(name: BottleneckName, estimate: TimeEstimate) -> BottleneckLimit:
     """Return what is said of a bottleneck of this candidate."""
     if name != "launch_bound":
         return _LIMITS[name]

@@ -34,7 +34,7 @@ _KNOWN = {"kernel", "status", "level", "says", "timeout_s"}
 
 
 @dataclass(frozen=True)
-class Sample:
+class ShippedSample:
     """One file and what must come out of its check on the simulator."""
 
     path: Path
@@ -56,7 +56,7 @@ class Sample:
         return self.name.startswith("good_")
 
 
-def read_samples(folder: Path = SAMPLES) -> list[Sample]:
+def read_samples(folder: Path = SAMPLES) -> list[ShippedSample]:
     """Return every `*.cu` in `folder`, in the order of their names.
 
     Raises:
@@ -65,7 +65,7 @@ def read_samples(folder: Path = SAMPLES) -> list[Sample]:
     return [read_sample(path) for path in sorted(folder.glob("*.cu"))]
 
 
-def read_sample(path: Path) -> Sample:
+def read_sample(path: Path) -> ShippedSample:
     """Return the sample in `path`.
 
     Raises:
@@ -79,7 +79,7 @@ def read_sample(path: Path) -> Sample:
     if not {"kernel", "status", "level"} <= set(facts) <= _KNOWN:
         raise ValueError(f"{path.name} has the facts {sorted(facts)}; known: {sorted(_KNOWN)}")
     marked = (n for n, text in enumerate(source.splitlines(), 1) if _MARKED.search(text))
-    return Sample(
+    return ShippedSample(
         path=path,
         kernel=facts["kernel"],
         status=Status(facts["status"]),
@@ -112,7 +112,9 @@ class _Hurried:
         return self.device.execute(replace(request, timeout_s=self.timeout_s))
 
 
-def check_sample(sample: Sample, device: Device, arch: str, settings: Settings) -> CheckResult:
+def check_sample(
+    sample: ShippedSample, device: Device, arch: str, settings: Settings
+) -> CheckResult:
     """Return what a check of `sample` at its own level finds.
 
     Raises:

@@ -11,14 +11,14 @@ from kopt.tools.devices.device import Device
 from kopt.tools.facts.check_facts import check_summary
 
 from .result import SampleResult, SelftestResult, outcome_of
-from .sample import Sample, check_sample
+from .sample import ShippedSample, check_sample
 
 
 @dataclass(frozen=True)
 class SelftestRequest:
     """What to check, and for which architecture it is compiled."""
 
-    samples: Sequence[Sample]
+    samples: Sequence[ShippedSample]
     arch: str
     progress: Callable[[str], None] = ignore
     """Called with a short line before each sample."""
@@ -55,11 +55,11 @@ def run_selftest(
     return result
 
 
-def _is_of_sim(sample: Sample) -> bool:
+def _is_of_sim(sample: ShippedSample) -> bool:
     return sample.status is Status.UNSUPPORTED_ON_SIM
 
 
-def _left(begin: float, number: int, taken: Sequence[Sample]) -> str:
+def _left(begin: float, number: int, taken: Sequence[ShippedSample]) -> str:
     """Return the time left, once ten samples tell how long one takes."""
     if number <= 10:
         return ""
@@ -67,7 +67,7 @@ def _left(begin: float, number: int, taken: Sequence[Sample]) -> str:
     return f", about {each_s * (len(taken) - number + 1):.0f} s left"
 
 
-def _checked(sample: Sample, device: Device, arch: str, settings: Settings) -> SampleResult:
+def _checked(sample: ShippedSample, device: Device, arch: str, settings: Settings) -> SampleResult:
     start = perf_counter()
     result = check_sample(sample, device, arch, settings)
     return SampleResult(

@@ -14,7 +14,7 @@ from kopt.search.selection.family_evidence import MachineCode, judge_family
 from kopt.tools.check.request import CheckRequest, make_plans
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.estimate.stage import find_build
-from kopt.tools.selftest.sample import Sample, read_samples
+from kopt.tools.selftest.sample import ShippedSample, read_samples
 from support.shared_caches import share_caches
 
 SAMPLES = read_samples()
@@ -28,7 +28,9 @@ def settings(tmp_path_factory: pytest.TempPathFactory, shared_caches: Path) -> S
 
 
 @pytest.mark.parametrize("sample", GOOD, ids=lambda sample: sample.path.stem)
-def test_good_samples_contradict_no_claim_of_theirs(sample: Sample, settings: Settings) -> None:
+def test_good_samples_contradict_no_claim_of_theirs(
+    sample: ShippedSample, settings: Settings
+) -> None:
     problem, workload = find_kernel(sample.kernel, sample.path.parent / "problems")
     candidate, gpu = read_candidate(sample.path), gpu_for_arch(DEFAULT_ARCH)
     header = parse_header(candidate, problem).header

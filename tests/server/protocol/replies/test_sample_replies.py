@@ -16,7 +16,7 @@ from kopt.server.jobs.records import JobView
 from kopt.server.protocol.replies.reply import job_reply
 from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.selftest.sample import SAMPLES as FOLDER
-from kopt.tools.selftest.sample import Sample, read_samples
+from kopt.tools.selftest.sample import ShippedSample, read_samples
 from kopt.tools.sim.device import SimDevice
 from support.checked_samples import CheckedSamples
 from support.job_views import done_job
@@ -28,13 +28,13 @@ SAMPLES = read_samples()
 PROFILED = ("good_two_pass", "good_split_row_scratch", "good_scalar", "evil_missing_barrier")
 
 
-def _name(sample: Sample) -> str:
+def _name(sample: ShippedSample) -> str:
     return sample.path.stem
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=_name)
 def test_replies_to_a_sample_are_sound_and_say_where_and_what_next(
-    sample: Sample, checked_samples: CheckedSamples
+    sample: ShippedSample, checked_samples: CheckedSamples
 ) -> None:
     source = sample.path.read_text("utf-8")
     result = checked_samples.result(sample)
@@ -49,7 +49,7 @@ def test_replies_to_a_sample_are_sound_and_say_where_and_what_next(
     assert whole["next"] == facts["next"]
 
 
-def _assert_findings(facts: dict[str, Any], sample: Sample, source: str) -> None:
+def _assert_findings(facts: dict[str, Any], sample: ShippedSample, source: str) -> None:
     if sample.status is Status.PASSED:
         assert "what_to_do" not in facts
         assert "benchmark" in facts["next"]

@@ -18,7 +18,7 @@ from kopt.kernels.status import Status
 from kopt.tools.check.stage import CheckRequest, check_candidate
 from kopt.tools.device_choice import open_device
 from kopt.tools.gpu.device import CudaDevice
-from kopt.tools.selftest.sample import Sample, read_samples
+from kopt.tools.selftest.sample import ShippedSample, read_samples
 from support.samples import check_sample, describe
 
 pytestmark = pytest.mark.gpu
@@ -76,7 +76,7 @@ def gpu(settings: Settings, compile_problem: Problem) -> Iterator[Gpu]:
         yield Gpu(device, settings, compile_problem)
 
 
-def _stem(sample: Sample) -> str:
+def _stem(sample: ShippedSample) -> str:
     return sample.path.stem
 
 
@@ -90,13 +90,15 @@ def test_reference_kernel_passes(kernel: str, gpu: Gpu) -> None:
 
 
 @pytest.mark.parametrize("sample", GOOD, ids=_stem)
-def test_good_sample_passes(sample: Sample, gpu: Gpu) -> None:
+def test_good_sample_passes(sample: ShippedSample, gpu: Gpu) -> None:
     result = check_sample(sample, gpu.settings, gpu.device, gpu.arch)
     assert result.status is Status.PASSED, describe(result)
 
 
 @pytest.mark.parametrize("sample", [*WRONG, *FAULTY], ids=_stem)
-def test_evil_sample_gets_the_status_that_the_simulator_gives(sample: Sample, gpu: Gpu) -> None:
+def test_evil_sample_gets_the_status_that_the_simulator_gives(
+    sample: ShippedSample, gpu: Gpu
+) -> None:
     result = check_sample(sample, gpu.settings, gpu.device, gpu.arch)
     assert result.status is sample.status, describe(result)
 

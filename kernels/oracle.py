@@ -58,8 +58,9 @@ class Expected:
     where terms cancel: about 2^-20 times the sum of the terms' magnitudes. Shape of `exact`; None
     where nothing cancels, for then errors are relative and the gates' own windows cover them."""
     unit: npt.NDArray[np.float64] | float = 1.0
-    """Real value of one unit of `exact`, for the reported accuracy only: 1 / global_scale for nvfp4
-    codes. An array broadcasts to the shape of `exact`."""
+    """Real value of one unit of `exact`: 1 / global_scale for nvfp4 codes. It makes accuracy real,
+    and tells codes of values that were rounded to bf16 before. An array broadcasts to the shape of
+    `exact`."""
 
 
 class Oracle(Protocol):

@@ -8,7 +8,8 @@ Three things are allowed for besides. A quarter of all errors may point one way:
 take few values (silu of a bfloat16) repeat their rounding errors. The elements of a row may share a
 part of theirs: the rounding of a value that dominates the row's sum moves all of them. And codes
 have few decision boundaries: rounding to bfloat16 before they are taken moves each by up to half a
-step of bfloat16, which need not cancel.
+step of bfloat16, which need not cancel. Where it is known what a code is worth, smaller errors are
+refused as well if they point one way whether the result was rounded before or not.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ import numpy.typing as npt
 from .number_formats import CODE_FORMATS
 from .output import Finding, Indices, Output, finding_at_first
 from .reference import CHUNK_ELEMENTS
-from .signed_errors import STEPS_PER_UNIT, Steps, signed_errors
+from .signed_errors import STEPS_PER_UNIT, Steps, rounded_before, signed_errors
 from .tolerances import (
     BF16_MIDDLE,
     BF16_ROUNDING,
@@ -46,33 +47,58 @@ class _Errors:
     squared: Steps
 
 
-def bias_gate(output: Output, scale: Output | None, inputs: Inputs) -> Finding | None:
+@dataclass(frozen=True)
+class _Test:
+    """Errors, and what is allowed for in each row."""
+
+    errors: _Errors
+    moved: float
+    """Errors of one row if all decision boundaries are moved the same way."""
+    shared: Steps | float = 0.0
+    """Spread of what the elements of each row share."""
+
+
+@dataclass(frozen=True)
+class Partners:
+    """The outputs that an output is read with."""
+
+    scale: Output | None = None
+    """Of codes that have some, the candidate's own scales."""
+    codes: Output | None = None
+    """Of scales, the codes that are read through them."""
+
+
+def bias_gate(output: Output, partners: Partners, inputs: Inputs) -> Finding | None:
     """Refuse a whole, or a long row, whose errors point one way.
 
     Args:
         output: Accepted by the gate of its own format.
-        scale: The candidate's own scales of codes that have some.
+        partners: Its scales or its codes.
         inputs: Of the case. Where one of them repeats few values errors repeat too, and their
             direction says nothing.
     """
-    errors = _errors(output, scale)
-    if not errors.indices.size:
-        return None
-    nothing = np.zeros(output.reference.rows)
-    if not (_is_biased(output, errors, nothing) or _biased_rows(output, errors, nothing).size):
+    errors = _errors(output, signed_errors(output, partners.scale))
+    if not errors.indices.size or not _points_one_way(output, _Test(errors, 0.0)):
         return None
     of_rows = [array for array in inputs.values() if _is_of_rows(array, output)]
     if any(_repeats_few_values(array) for array in of_rows):
         return None
-    shared = _shared_errors(output, errors, of_rows)
-    if _is_biased(output, errors, shared):
-        return _whole(output, errors)
-    rows = _biased_rows(output, errors, shared)
-    return _rows(output, errors, rows) if rows.size else None
+    test = _with_shared(output, errors, of_rows, _moved_boundaries(output))
+    if _points_one_way(output, test):
+        return _refusal(output, test)
+    plain = _with_shared(output, errors, of_rows, 0.0)
+    if not test.moved or not _points_one_way(output, plain):
+        return None
+    exact = rounded_before(output, partners.codes)
+    if exact is None:
+        return None
+    others = _errors(output, signed_errors(output, partners.scale, exact))
+    also = _points_one_way(output, _with_shared(output, others, of_rows, 0.0))
+    return _refusal(output, plain) if also else None
 
 
-def _errors(output: Output, scale: Output | None) -> _Errors:
-    indices, steps = signed_errors(output, scale)
+def _errors(output: Output, errors: tuple[Indices, Steps]) -> _Errors:
+    indices, steps = errors
     row, rows = indices // max(output.reference.columns, 1), output.reference.rows
     sums: list[Steps] = [
         np.bincount(row, weights=weights, minlength=rows).astype(np.float64)
@@ -81,16 +107,33 @@ def _errors(output: Output, scale: Output | None) -> _Errors:
     return _Errors(indices, steps, *sums)
 
 
+def _with_shared(
+    output: Output, errors: _Errors, of_rows: Sequence[npt.NDArray[Any]], moved: float
+) -> _Test:
+    return _Test(errors, moved, _shared_errors(output, errors, of_rows))
+
+
+def _points_one_way(output: Output, test: _Test) -> bool:
+    return _is_biased(output, test) or bool(_biased_rows(output, test).size)
+
+
+def _refusal(output: Output, test: _Test) -> Finding | None:
+    if _is_biased(output, test):
+        return _whole(output, test.errors)
+    return _rows(output, test.errors, _biased_rows(output, test))
+
+
 def deviations(checks: int) -> float:
     """Return z for which `checks` bounds together raise `BIAS_FALSE_ALARM` false alarms at most."""
     return float(np.sqrt(2 * np.log(2 * checks / BIAS_FALSE_ALARM)))
 
 
-def _is_biased(output: Output, errors: _Errors, shared: Steps) -> bool:
-    """Return whether the errors of the whole point one way, given what rows share."""
+def _is_biased(output: Output, test: _Test) -> bool:
+    """Return whether the errors of the whole point one way, given what is allowed for."""
+    errors = test.errors
     total, z = abs(float(errors.signed.sum())), deviations(1)
-    spread = np.sqrt(errors.squared.sum() + np.square(shared).sum())
-    moved = _moved_boundaries(output) * output.reference.rows
+    spread = np.sqrt(errors.squared.sum() + np.square(test.shared).sum())
+    moved = test.moved * output.reference.rows
     if total <= moved + BIAS_SHARE * errors.absolute.sum() + z * spread:
         return False
     # Rows are independent of one another, whatever the elements of each share.
@@ -98,12 +141,13 @@ def _is_biased(output: Output, errors: _Errors, shared: Steps) -> bool:
     return not many or total > z * float(np.sqrt(np.square(errors.signed).sum()))
 
 
-def _biased_rows(output: Output, errors: _Errors, shared: Steps) -> Indices:
-    """Return the rows whose errors point one way, given what each row's elements share."""
+def _biased_rows(output: Output, test: _Test) -> Indices:
+    """Return the rows whose errors point one way, given what is allowed for."""
+    errors = test.errors
     if output.reference.columns < BIAS_LONG_ROW:
         return np.empty(0, dtype=np.int64)
-    spread = deviations(output.reference.rows) * np.sqrt(errors.squared + np.square(shared))
-    allowed = _moved_boundaries(output) + BIAS_SHARE * errors.absolute + spread
+    spread = deviations(output.reference.rows) * np.sqrt(errors.squared + np.square(test.shared))
+    allowed = test.moved + BIAS_SHARE * errors.absolute + spread
     return np.flatnonzero(np.abs(errors.signed) > allowed)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy.typing as npt
 
 from .bf16_gate import bf16_gate
-from .bias_gate import Inputs, bias_gate
+from .bias_gate import Inputs, Partners, bias_gate
 from .case_data import CaseData
 from .code_gate import code_gate, code_scale_gate, float_scale_gate
 from .number_formats import CODE_FORMATS
@@ -65,7 +65,9 @@ def _bias_gate(output: Output, outputs: Mapping[str, Output], inputs: Inputs) ->
     reference = output.reference
     if reference.bit_exact or reference.number_format not in STEPS_PER_UNIT:
         return None
-    return bias_gate(output, _scale_of(output, outputs), inputs)
+    codes = [other for other in outputs.values() if _scale_of(other, outputs) is output]
+    partners = Partners(_scale_of(output, outputs), codes[0] if codes else None)
+    return bias_gate(output, partners, inputs)
 
 
 def _scale_of(output: Output, outputs: Mapping[str, Output]) -> Output | None:

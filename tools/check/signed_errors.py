@@ -7,6 +7,8 @@ slack of it, counts as right: ties may go either way, and float32 arithmetic mov
 import numpy as np
 import numpy.typing as npt
 
+from kopt.kernels.rounding import decode, round_to_bf16
+
 from .code_gate import rounding_window, scale_index, suspects
 from .number_formats import CODE_FORMATS, bf16_ulp, ordinals
 from .output import Indices, Output
@@ -19,17 +21,23 @@ STEPS_PER_UNIT = {"bfloat16": 192.0, "float32": 1 / BF16_STEP, "float8_e4m3fn": 
 has no step that matters here: block scales are counted in `BF16_STEP` of their value."""
 
 
-def signed_errors(output: Output, scale: Output | None) -> tuple[Indices, Steps]:
+def signed_errors(
+    output: Output, scale: Output | None, exact: Steps | None = None
+) -> tuple[Indices, Steps]:
     """Return the elements that are off, ascending, and by how many steps each is.
 
     Args:
         output: Of a format in `STEPS_PER_UNIT`, and without NaN.
         scale: The candidate's own scales of codes that have some.
+        exact: For codes, what they round instead of the reference's exact values.
     """
     number_format = output.reference.number_format
-    if number_format in CODE_FORMATS:
+    if exact is not None:
+        indices = np.flatnonzero(output.is_written(np.arange(exact.size)))
+        steps = _code_steps(output, scale, indices, exact[indices])
+    elif number_format in CODE_FORMATS:
         indices = output.differing if scale is None else suspects(output, scale)
-        steps = _code_steps(output, scale, indices)
+        steps = _code_steps(output, scale, indices, output.reference.exact_at(indices))
     else:
         indices = output.differing
         steps = (_bf16_steps if number_format == "bfloat16" else _scale_steps)(output, indices)
@@ -55,10 +63,10 @@ def _scale_steps(output: Output, indices: Indices) -> Steps:
     return relative / BF16_STEP
 
 
-def _code_steps(output: Output, scale: Output | None, indices: Indices) -> Steps:
+def _code_steps(output: Output, scale: Output | None, indices: Indices, values: Steps) -> Steps:
     reference = output.reference
     code = np.abs(ordinals(output.bits_at(indices), reference.number_format))
-    exact = np.abs(reference.exact_at(indices))
+    exact = np.abs(values)
     factor = np.ones(indices.size)
     if scale is not None:
         factor = np.abs(scale.values_at(scale_index(output, scale, indices)))
@@ -69,3 +77,34 @@ def _code_steps(output: Output, scale: Output | None, indices: Indices) -> Steps
         too_small = (exact > upper[code] * factor + slack) & (factor > 0)
     steps: Steps = too_large.astype(np.float64) - too_small
     return steps
+
+
+_MOST_ELEMENTS = 1 << 22  # beyond, half a GB of temporaries
+
+
+def rounded_before(output: Output, codes: Output | None) -> Steps | None:
+    """Return what codes or their scales round if the result was rounded to bf16 before.
+
+    None where nobody says what one unit of the codes is worth, or there are too many.
+
+    Args:
+        output: Codes, or scales of codes.
+        codes: For scales, the codes that are read through them.
+    """
+    reference = (codes or output).reference
+    scaled_by = reference.scaled_by
+    is_known = scaled_by is not None or bool((reference.unit != 1.0).all())
+    if not is_known or reference.exact.size > _MOST_ELEMENTS:
+        return None
+    unit = np.broadcast_to(reference.unit, reference.shape).reshape(-1)
+    exact = reference.exact.astype(np.float64)
+    rounded: Steps = decode(round_to_bf16(exact * unit)) / unit
+    if codes is None or scaled_by is None:
+        return rounded
+    if reference.shape[-1] % scaled_by.block:
+        return None
+    before, after = (np.abs(v).reshape(-1, scaled_by.block).max(axis=1) for v in (exact, rounded))
+    moved: Steps = output.reference.exact.astype(np.float64) * np.divide(
+        after, before, out=np.ones_like(before), where=before > 0
+    )
+    return moved

@@ -10,7 +10,7 @@ import pytest
 from kopt.kernels.oracle import ScaledBy
 from kopt.kernels.rounding import decode, pack_e2m1, round_to_bf16, round_to_e2m1, round_to_e4m3
 from kopt.tools.check import tolerances
-from kopt.tools.check.bias_gate import bias_gate, deviations
+from kopt.tools.check.bias_gate import Partners, bias_gate, deviations
 from kopt.tools.check.mismatch import likely_cause
 from kopt.tools.check.number_formats import E2M1
 from kopt.tools.check.output import Finding, Output
@@ -35,7 +35,7 @@ def _cut_off(x: Values) -> Values:
 
 
 def _judged(exact: Values, computed: Values) -> Finding | None:
-    return bias_gate(bf16_rows(exact, _bf16(computed)), None, {})
+    return bias_gate(bf16_rows(exact, _bf16(computed)), Partners(), {})
 
 
 def _refused(finding: Finding | None) -> Finding:
@@ -65,7 +65,7 @@ def test_honest_roundings_pass(honest: Callable[[Values], Values]) -> None:
 def test_values_that_are_cut_off_are_refused_by_name() -> None:
     exact = _values()
     output = bf16_rows(exact, _cut_off(exact))
-    finding = _refused(bias_gate(output, None, {}))
+    finding = _refused(bias_gate(output, Partners(), {}))
     assert "too small, -0.4" in finding.note
     cause = likely_cause(finding, np.zeros(exact.size, np.uint16))
     assert cause is not None
@@ -108,17 +108,17 @@ def test_a_value_that_dominates_an_input_may_move_the_row() -> None:
     inputs = exact.copy()
     inputs[:, 7] *= 1000
     output = bf16_rows(exact, _bf16(exact * _factors(0.002)))
-    assert bias_gate(output, None, {"x": inputs}) is None
-    assert bias_gate(output, None, {"x": exact}) is not None
+    assert bias_gate(output, Partners(), {"x": inputs}) is None
+    assert bias_gate(output, Partners(), {"x": exact}) is not None
 
 
 def test_inputs_that_repeat_few_values_are_not_judged() -> None:
     exact = _values()
     output = bf16_rows(exact, _bf16(exact * 1.002))
     few = np.copysign(1.0 + (exact > 1), exact)
-    assert bias_gate(output, None, {"x": few}) is None
+    assert bias_gate(output, Partners(), {"x": few}) is None
     for other in (few[0], few.astype(np.int32), np.sign(exact)):
-        assert bias_gate(output, None, {"x": other}) is not None
+        assert bias_gate(output, Partners(), {"x": other}) is not None
 
 
 def test_many_rows_must_agree() -> None:
@@ -132,7 +132,7 @@ def test_many_rows_must_agree() -> None:
 def test_slack_hides_errors_of_its_size() -> None:
     exact = _values()
     got = _bf16(exact * 1.002)
-    assert bias_gate(bf16_rows(exact, got, slack=0.02), None, {}) is None
+    assert bias_gate(bf16_rows(exact, got, slack=0.02), Partners(), {}) is None
 
 
 def _e4m3(exact: Values, codes: npt.NDArray[np.generic]) -> Output:
@@ -141,7 +141,7 @@ def _e4m3(exact: Values, codes: npt.NDArray[np.generic]) -> Output:
 
 def test_thresholds_one_percent_low_are_refused_in_e4m3() -> None:
     exact = _values() * 10
-    finding = _refused(bias_gate(_e4m3(exact, round_to_e4m3(exact / 0.99)), None, {}))
+    finding = _refused(bias_gate(_e4m3(exact, round_to_e4m3(exact / 0.99)), Partners(), {}))
     assert "too large, +0.1" in finding.note
 
 
@@ -149,7 +149,7 @@ def test_codes_of_values_rounded_to_bf16_pass_whatever_their_scale() -> None:
     for scale in np.geomspace(1, 2, 20):
         exact = _values(2) * 10 * scale
         rounded = _bf16(exact / scale) * scale
-        assert bias_gate(_e4m3(exact, round_to_e4m3(rounded)), None, {}) is None
+        assert bias_gate(_e4m3(exact, round_to_e4m3(rounded)), Partners(), {}) is None
 
 
 def _e2m1(exact: Values, factor: float, thresholds: float) -> tuple[Output, Output]:
@@ -166,9 +166,9 @@ def _e2m1(exact: Values, factor: float, thresholds: float) -> tuple[Output, Outp
 def test_thresholds_one_percent_low_are_refused_in_e2m1() -> None:
     exact = np.clip(_values() * 2, -6, 6)
     codes, scale = _e2m1(exact, 0.5, 0.99)
-    _refused(bias_gate(codes, scale, {}))
+    _refused(bias_gate(codes, Partners(scale), {}))
     codes, scale = _e2m1(exact, 0.5, 1.0)
-    assert bias_gate(codes, scale, {}) is None
+    assert bias_gate(codes, Partners(scale), {}) is None
 
 
 def test_codes_follow_the_scale_of_the_candidate() -> None:
@@ -187,7 +187,9 @@ def test_float32_scales_off_by_a_fifth_of_a_percent_are_refused(
     exact = np.abs(_values(columns=64)) + 1
     noisy = exact * (1 + np.random.default_rng(1).normal(0, 0.002, exact.shape))
     scales = [values.astype(np.float32) for values in (exact, noisy * factor)]
-    assert (bias_gate(small_output("float32", exact, *scales), None, {}) is not None) is is_refused
+    assert (
+        bias_gate(small_output("float32", exact, *scales), Partners(), {}) is not None
+    ) is is_refused
 
 
 def test_ties_are_not_errors() -> None:
@@ -202,3 +204,35 @@ def test_the_bound_is_that_of_hoeffding() -> None:
     for checks in (1, 1000):
         chance = 2 * checks * np.exp(-np.square(deviations(checks)) / 2)
         assert chance == pytest.approx(tolerances.BIAS_FALSE_ALARM)
+
+
+def _of_unit(output: Output, unit: float) -> Output:
+    return replace(output, reference=replace(output.reference, unit=np.asarray(unit)))
+
+
+@pytest.mark.parametrize("unit", [0.0101, 0.0127, 0.0143])
+def test_codes_of_a_known_unit_show_a_fifth_of_a_percent(unit: float) -> None:
+    exact = np.resize(_values(32) * 10, (32, COLUMNS))
+    off = _e4m3(exact, round_to_e4m3(exact * 1.002))
+    _refused(bias_gate(_of_unit(off, unit), Partners(), {}))
+    assert bias_gate(off, Partners(), {}) is None
+    before = _e4m3(exact, round_to_e4m3(_bf16(exact * unit) / unit))
+    assert bias_gate(_of_unit(before, unit), Partners(), {}) is None
+
+
+def test_scales_of_values_rounded_before_pass_and_others_do_not() -> None:
+    exact = _values(64) * 10
+    unit = 0.0123
+    rounded = _bf16(exact * unit) / unit
+    amax, before = (np.abs(v).reshape(64, -1, 16).max(axis=2) / 6 for v in (exact, rounded))
+    codes = small_output(
+        E2M1,
+        exact,
+        pack_e2m1(round_to_e2m1(exact)),
+        pack_e2m1(round_to_e2m1(exact)),
+        scaled_by=ScaledBy("scale", 16),
+    )
+    partners = Partners(codes=_of_unit(codes, unit))
+    assert bias_gate(_e4m3(amax, round_to_e4m3(before)), partners, {}) is None
+    for factor in (1.002, 0.998):
+        _refused(bias_gate(_e4m3(amax, round_to_e4m3(amax * factor)), partners, {}))

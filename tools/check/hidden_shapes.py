@@ -2,7 +2,7 @@
 
 A kernel serves more shapes than the named workloads: every one for which `where` holds. A full
 check therefore runs row counts of its own too, small ones and such as no vector, warp or tile
-divides, and a larger one as far as a fifth of the other cases' bytes allows. Only what the built
+divides, and a larger one as far as an eighth of the other cases' bytes allows. Only what the built
 cubins serve is drawn: an axis that is compiled in (`specialize`) keeps its values.
 """
 
@@ -29,7 +29,7 @@ _ROWS = (range(1, 2), range(2, 8), range(33, 64), range(129, 160))
 """One row count is drawn from each: what divides no warp, and what is just beyond 128."""
 _LARGER = range(161, 4_160)
 """One more from here, as large as the cost allows."""
-_SHARE, _FLOOR_BYTES = 0.2, 6 << 20
+_SHARE, _FLOOR_BYTES = 0.125, 8 << 20
 """The drawn cases take this share of the other cases' bytes, or so many bytes if that is more."""
 _REGIMES = ("normal", "outliers", "mixed", "tiny")
 

@@ -77,7 +77,7 @@ def hidden_shape_words(result: CheckResult) -> str | None:
         names = ", ".join(one.workload for one in result.hidden_shapes)
         return f"{names}, drawn after the build among those that `where` claims"
     if result.level == "full" and result.status is Status.PASSED:
-        return "none: the header claims the named workloads alone, or compiles their rows in"
+        return "none: the header claims, or its builds serve, the named workloads alone"
     return None
 
 

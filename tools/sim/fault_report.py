@@ -72,7 +72,8 @@ def describe_fault(fault: Mapping[str, Any], executable: str, candidate: Candida
 
 def _what(fault: Mapping[str, Any], status: Status) -> str:
     variable = str(fault["variable"])
-    access = f"{fault['bytes']}-byte {'store' if fault['is_store'] else 'load'}"
+    width = f"{fault['bytes']}-byte " if fault["bytes"] else ""
+    access = f"{width}{'store' if fault['is_store'] else 'load'}"
     place = ""
     if variable:
         size = int(fault["variable_bytes"])

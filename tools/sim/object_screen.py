@@ -47,6 +47,8 @@ _RUNTIME = frozenset(
     kopt_sim_map_shared kopt_sim_shared_rank kopt_sim_store_async kopt_sim_wait_for_producer
     __tsan_init __tsan_func_entry __tsan_func_exit __tsan_read_range __tsan_write_range
     __tsan_vptr_update __tsan_vptr_read
+    __ubsan_handle_type_mismatch_v1 __ubsan_handle_add_overflow __ubsan_handle_sub_overflow
+    __ubsan_handle_mul_overflow __ubsan_handle_negate_overflow __ubsan_handle_divrem_overflow
     __tsan_atomic8_load __cxa_guard_acquire __cxa_guard_release""",
     )
 )
@@ -54,7 +56,7 @@ _ACCESS_HOOK = re.compile(r"__tsan_(unaligned_|volatile_)?(read|write)(1|2|4|8|1
 _ANY_WIDTH = {"kopt_sim_memcpy", "kopt_sim_memmove", "kopt_sim_memset", "kopt_sim_atomic"}
 # What -fsanitize=thread itself adds: a constructor that calls __tsan_init.
 _OWN_CONSTRUCTORS = ".init_array.00099"
-_OWN_NAME = re.compile(r"(__tsan_|kopt_sim_(?!entry_\d+$))")
+_OWN_NAME = re.compile(r"(__tsan_|__ubsan_|kopt_sim_(?!entry_\d+$))")
 # Anything else may run code, or change how the program is loaded (.init, .interp, .preinit_array).
 _SECTION = re.compile(
     r"(\.rela?)?(\.text|\.rodata|\.data|\.bss|\.debug_|\.eh_frame$|\.gcc_except_table"

@@ -26,6 +26,7 @@ from kopt.tools.cuda.include_tree import cuda_include_folders
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy, compiler_memory_bytes
 
+# Beside the hooks: what lies beyond a local array, and signed overflow (runtime/undefined.cpp).
 # no-tree-sra keeps vector loads whole, so that their width and alignment can be checked; the
 # sanitizer's hooks are the simulator's own (runtime/access_hooks.cpp). DWARF 4: addr2line (2.40)
 # takes the first file of a DWARF 5 table for another. Stack clash protection touches every page of
@@ -37,6 +38,8 @@ CANDIDATE_FLAGS = (
     "-gdwarf-4",
     "-w",
     "-fsanitize=thread",
+    "-fsanitize=object-size",
+    "-fsanitize=signed-integer-overflow",
     "--param=tsan-distinguish-volatile=1",
     "-fno-tree-sra",
     "-fno-exceptions",

@@ -85,9 +85,13 @@ inline void check_volatile(std::uintptr_t address, unsigned bytes, bool is_store
   }
 }
 
+}  // namespace
+
 bool is_candidate_memory(std::uintptr_t address) {
   return address - kArena < std::uintptr_t{kMaxBuffers} << kSlotBits || is_shared(address);
 }
+
+namespace {
 
 inline std::uintptr_t to_address(const volatile void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);

@@ -288,6 +288,7 @@ void start_trace(Block& block);
 void finish_trace(Block& block);
 
 // access_hooks.cpp
+bool is_candidate_memory(std::uintptr_t address);
 std::uint32_t draw_turn();
 void check_store(const volatile void* p, unsigned bytes, std::uintptr_t pc);
 void check_atomic(std::uintptr_t address, unsigned bytes, bool reads, std::uintptr_t pc);

@@ -8,7 +8,7 @@ namespace cooperative_groups {
 template <class T = void>
 struct plus {
   template <class U>
-  U operator()(U a, U b) const { return a + b; }
+  U operator()(U a, U b) const { return kopt_sim::wrapping_sum(a, b); }
 };
 template <class T = void>
 struct less {

@@ -39,8 +39,8 @@ __attribute__((no_sanitize_thread, noinline)) T atomic_update(T* address, Change
   __forceinline__ T NAME##_system(T* address, std::common_type_t<T> value) {           \
     return NAME(address, value);                                                       \
   }
-KOPT_SIM_ATOMIC(atomicAdd, true, old + value)
-KOPT_SIM_ATOMIC(atomicSub, true, old - value)
+KOPT_SIM_ATOMIC(atomicAdd, true, kopt_sim::wrapping_sum<T>(old, value))
+KOPT_SIM_ATOMIC(atomicSub, true, kopt_sim::wrapping_difference<T>(old, value))
 KOPT_SIM_ATOMIC(atomicExch, false, value)
 KOPT_SIM_ATOMIC(atomicMin, true, value < old ? value : old)
 KOPT_SIM_ATOMIC(atomicMax, true, old < value ? value : old)

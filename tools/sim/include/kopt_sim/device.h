@@ -60,9 +60,9 @@ extern const kopt_sim::Dimensions blockDim, gridDim;
 #define __noinline__ __attribute__((noinline))
 
 #include <kopt_sim/runtime_interface.h>
+#include <kopt_sim/integers.h>
 #include <kopt_sim/synchronization.h>
 #include <kopt_sim/math.h>
-#include <kopt_sim/integers.h>
 
 // Structs that a call takes or returns by value are loaded and stored by the call itself, which
 // the access hooks do not see. So everything is inlined before the hooks go in: the conversions of

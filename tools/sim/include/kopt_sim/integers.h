@@ -9,6 +9,25 @@ inline To bit_cast(From from) {
   __builtin_memcpy(&to, &from, sizeof(To));
   return to;
 }
+// Integers of the hardware's own additions wrap.
+template <class T>
+inline T wrapping_sum(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
+  } else {
+    return static_cast<T>(a + b);
+  }
+}
+template <class T>
+inline T wrapping_difference(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<U>(static_cast<U>(a) - static_cast<U>(b)));
+  } else {
+    return static_cast<T>(a - b);
+  }
+}
 // Float to integer saturates on the device; NaN gives 0 in 32 bits, the highest bit in 64.
 // Source: PTX ISA, cvt.
 template <class Int>
@@ -77,7 +96,9 @@ inline unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned shift) {
   const unsigned s = shift & 31u;
   return s == 0 ? lo : lo >> s | hi << (32 - s);
 }
-inline int __mul24(int x, int y) { return ((x << 8) >> 8) * ((y << 8) >> 8); }
+inline int __mul24(int x, int y) {
+  return static_cast<int>(static_cast<long long>((x << 8) >> 8) * ((y << 8) >> 8));
+}
 inline unsigned __umul24(unsigned x, unsigned y) { return (x & 0xffffffu) * (y & 0xffffffu); }
 inline unsigned __umulhi(unsigned x, unsigned y) {
   return static_cast<unsigned>(static_cast<unsigned long long>(x) * y >> 32);
@@ -86,11 +107,12 @@ inline int __mulhi(int x, int y) {
   return static_cast<int>(static_cast<long long>(x) * y >> 32);
 }
 inline unsigned __sad(int x, int y, unsigned z) {
-  return z + static_cast<unsigned>(x > y ? x - y : y - x);
+  return z + (x > y ? static_cast<unsigned>(x) - y : static_cast<unsigned>(y) - x);
 }
 inline int __dp4a(int a, int b, int c) {
   for (int i = 0; i < 4; ++i)
-    c += static_cast<signed char>(a >> (8 * i)) * static_cast<signed char>(b >> (8 * i));
+    c = kopt_sim::wrapping_sum(
+        c, static_cast<signed char>(a >> (8 * i)) * static_cast<signed char>(b >> (8 * i)));
   return c;
 }
 inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {

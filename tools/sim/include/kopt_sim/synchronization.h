@@ -120,7 +120,7 @@ inline unsigned __match_any_sync(unsigned mask, T value, KOPT_SIM_LINE) {
 }
 template <class T>
 inline T __reduce_add_sync(unsigned mask, T value, KOPT_SIM_LINE) {
-  return kopt_sim::reduce(mask, value, [](T a, T b) { return static_cast<T>(a + b); }, line);
+  return kopt_sim::reduce(mask, value, [](T a, T b) { return kopt_sim::wrapping_sum(a, b); }, line);
 }
 template <class T>
 inline T __reduce_min_sync(unsigned mask, T value, KOPT_SIM_LINE) {

@@ -1,0 +1,41 @@
+/* kopt: 1
+family: other
+note: "the order of the sum follows a hash of the thread"
+launch:
+  - kernel: fused_add_rmsnorm
+    grid: B
+    block: 256
+    args: [input, residual, weight, H, eps]
+*/
+// sample: kernel=fused_add_rmsnorm_b8xh4096 status=crash level=quick says=overflow
+// A signed product beyond 2^31 is undefined: nvcc may take it for anything.
+
+#include <cuda_bf16.h>
+
+__device__ float add(__nv_bfloat16 x, __nv_bfloat16 r) {
+  return __bfloat162float(x) + __bfloat162float(r);
+}
+
+extern "C" __global__ void fused_add_rmsnorm(__nv_bfloat16* input, __nv_bfloat16* residual,
+                                             const __nv_bfloat16* weight, int H, float eps) {
+  __shared__ float partial[256];
+  const size_t row = static_cast<size_t>(blockIdx.x) * H;
+  float sum = 0.0f;
+  for (int column = threadIdx.x; column < H; column += 256) {
+    const float h = add(input[row + column], residual[row + column]);
+    sum += h * h;
+  }
+  partial[threadIdx.x] = sum;
+  __syncthreads();
+  int hash = static_cast<int>(threadIdx.x) + 1;
+  for (int round = 0; round < 4; ++round) hash = hash * 48271;  // <- here
+  float total = 0.0f;
+  for (int i = 0; i < 256; ++i) total += partial[(i + (hash & 255)) & 255];
+  const float rstd = rsqrtf(total / H + eps);
+  __syncthreads();
+  for (int column = threadIdx.x; column < H; column += 256) {
+    const float h = add(input[row + column], residual[row + column]);
+    residual[row + column] = __float2bfloat16(h);
+    input[row + column] = __float2bfloat16(h * rstd * __bfloat162float(weight[column]));
+  }
+}

@@ -55,7 +55,7 @@ def fill_ignored(problem: Problem, inputs: Arrays, regime: str) -> Inputs:
     result = dict(inputs)
     for name, ignored in ignored_elements(problem, inputs).items():
         array = inputs[name]
-        odd = np.where(np.arange(array.shape[-1]) % 2, np.nan, np.inf).astype(array.dtype)
+        odd = np.resize(np.array([np.nan, np.inf]), array.shape[-1]).astype(array.dtype)
         result[name] = np.where(ignored, odd, array)
     return result
 

@@ -50,8 +50,9 @@ def ignored_elements(problem: Problem, inputs: Arrays) -> dict[str, npt.NDArray[
     if _is_merge(problem):
         return {f"v_{side}": np.isneginf(inputs[f"s_{side}"])[..., None] for side in ("a", "b")}
     if _has_mask(problem):
-        rows = np.arange(inputs["input"].shape[1])
-        return {"input": np.greater_equal(rows, inputs["mask"][:, None])[..., None]}
+        rows: npt.NDArray[np.int64] = np.arange(inputs["input"].shape[1])
+        ignored: npt.NDArray[np.bool_] = np.greater_equal(rows, inputs["mask"][:, None])
+        return {"input": ignored[..., None]}
     return {}
 
 
@@ -106,7 +107,8 @@ def _leaning(
         return array
     leaning = values * amplitudes
     if values.min() < 0.0:
-        leaning += offsets * np.float32(np.sqrt(np.mean(np.square(values / largest))) * largest)
+        relative: Float32s = values / largest  # whose squares cannot overflow
+        leaning += offsets * np.float32(np.sqrt(np.mean(np.square(relative))) * largest)
     leaning *= largest / np.abs(leaning).max()
     return leaning.astype(array.dtype)
 
@@ -135,7 +137,8 @@ def _near_eps(problem: Problem, inputs: Inputs, rng: np.random.Generator) -> Inp
     shapes = {array.shape for array in values.values()}
     if len(shapes) != 1:
         return _row_levels(problem, inputs, rng)
-    mean_square = np.mean(np.square(sum(values.values())), axis=-1, keepdims=True)
+    total: Float32s = np.sum(list(values.values()), axis=0)
+    mean_square = np.mean(np.square(total), axis=-1, keepdims=True)
     wanted = (_eps(problem) or 0.0) * np.exp2(rng.uniform(-6, 6, mean_square.shape))
     factor = np.sqrt(wanted / np.maximum(mean_square, 1e-20)).astype(np.float32)
     return {

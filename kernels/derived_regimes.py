@@ -50,7 +50,7 @@ def ignored_elements(problem: Problem, inputs: Arrays) -> dict[str, npt.NDArray[
     if _is_merge(problem):
         return {f"v_{side}": np.isneginf(inputs[f"s_{side}"])[..., None] for side in ("a", "b")}
     if _has_mask(problem):
-        rows: npt.NDArray[np.int64] = np.arange(inputs["input"].shape[1])
+        rows = np.arange(inputs["input"].shape[1], dtype=np.int64)
         ignored: npt.NDArray[np.bool_] = np.greater_equal(rows, inputs["mask"][:, None])
         return {"input": ignored[..., None]}
     return {}
@@ -137,8 +137,11 @@ def _near_eps(problem: Problem, inputs: Inputs, rng: np.random.Generator) -> Inp
     shapes = {array.shape for array in values.values()}
     if len(shapes) != 1:
         return _row_levels(problem, inputs, rng)
-    total: Float32s = np.sum(list(values.values()), axis=0)
-    mean_square = np.mean(np.square(total), axis=-1, keepdims=True)
+    shape = inputs[names[0]].shape
+    total: Float32s = np.zeros(shape, dtype=np.float32)
+    for array in values.values():
+        total += array
+    mean_square = np.einsum("...i,...i->...", total, total)[..., None] / shape[-1]
     wanted = (_eps(problem) or 0.0) * np.exp2(rng.uniform(-6, 6, mean_square.shape))
     factor = np.sqrt(wanted / np.maximum(mean_square, 1e-20)).astype(np.float32)
     return {

@@ -6,10 +6,12 @@ or the new, never half of it, whichever process is killed when.
 
 import hashlib
 import os
+import re
 import shlex
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +20,7 @@ from .errors import SetupError
 
 TEMPORARY_PREFIX = ".new-"
 """Begins the names of what is being written; the number of its process follows."""
+_ABANDONED_AFTER_S = 3600.0
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -216,14 +219,30 @@ def is_trusted_file(path: Path) -> bool:
     return is_own and stat.S_ISREG(status.st_mode) and not status.st_mode & _OTHERS_WRITE
 
 
+def sweep_abandoned(parent: Path, pattern: str = f"{TEMPORARY_PREFIX}*") -> None:
+    """Remove what killed processes left in `parent`: untouched for an hour, its writer is dead.
+
+    An hour, because the writer may live in another container, where it is not seen.
+    """
+    oldest = time.time() - _ABANDONED_AFTER_S
+    for path in parent.glob(pattern):
+        with suppress(OSError):  # another process was quicker
+            if path.stat().st_mtime > oldest or _is_written(path.name):
+                continue
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink()
+
+
 def _prefix() -> str:
     return f"{TEMPORARY_PREFIX}{os.getpid()}-"
 
 
 def _is_written(name: str) -> bool:
     """Return whether the process that made the temporary folder called `name` still lives."""
-    process = name.removeprefix(TEMPORARY_PREFIX).partition("-")[0]
-    return Path("/proc", process).exists()
+    found = re.search(r"-(\d+)-", name)
+    return found is not None and Path("/proc", found[1]).exists()
 
 
 def _listed(folders: list[Path]) -> str:

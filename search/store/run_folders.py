@@ -21,6 +21,16 @@ def find_run(text: str, settings: Settings) -> Path:
     return find_folder(text, run_folders(settings), ("run", "runs"))
 
 
+def check_run_id(run_id: str, settings: Settings) -> None:
+    """Return if `run_id` is the whole id of a run: for callers who may not be told of others.
+
+    Raises:
+        ToolError: It is not; no other run is named.
+    """
+    if run_id not in (folder.name for folder in run_folders(settings)):
+        raise ToolError(f"no run matches {run_id[:80]!r}: give the whole id, as beam_step gave it")
+
+
 def find_folder(text: str, folders: Sequence[Path], nouns: tuple[str, str]) -> Path:
     """Return the one of `folders` whose name is `text` or has it as an unmistakable part.
 

@@ -22,6 +22,7 @@ from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.roofline import roofline, workload_bytes
 from kopt.search.advice.retrieval import Asker, read_for_run
 from kopt.search.reports.run_report import report_run, view_run
+from kopt.search.store.run_folders import check_run_id
 from kopt.server.views.problem_view import problem_view
 from kopt.tools.docs.visible_text import shown as plain
 from kopt.tools.facts.docs_facts import origin_words, place_words
@@ -98,6 +99,7 @@ def document_text(uid: str, settings: Settings) -> str:
 
 def run_text(run_id: str, settings: Settings) -> str:
     """Return a run with all its candidates as indented JSON."""
+    check_run_id(run_id, settings)
     with view_run(run_id, settings) as (reader, folder):
         text = report_run(reader, folder).model_dump_json(by_alias=True, indent=1)
     return text.replace(str(settings.home), HOME) + "\n"
@@ -105,6 +107,7 @@ def run_text(run_id: str, settings: Settings) -> str:
 
 def candidate_text(run_id: str, number: str, settings: Settings) -> str:
     """Return the source of candidate `number` of a run."""
+    check_run_id(run_id, settings)
     with view_run(run_id, settings) as (reader, folder):
         members = reader.members()
         is_number = number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER

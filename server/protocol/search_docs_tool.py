@@ -10,6 +10,7 @@ from kopt.kernels.record import ToldRecord
 
 from .addresses import document_uri
 from .caller import caller_of
+from .choices import known_run
 from .stage_call import facts_answer
 from .tool_spec import Invocation, ToolSpec
 
@@ -74,6 +75,8 @@ def _found(call: Invocation, arguments: SearchDocsArguments) -> dict[str, Any]:
     given = arguments.model_dump(exclude={"run_id", "max_tokens"}, exclude_defaults=True)
     tokens = arguments.max_tokens or (FULL_TOKENS if is_full else CONCISE_TOKENS)
     request = SearchRequest(**given, max_tokens=tokens)
+    if arguments.run_id:
+        known_run(arguments.run_id, call.options.settings)
     asker = Asker(arguments.run_id or None, f"search_docs, {caller_of(call.context)}")
     result = search_for_run(request, asker, call.options.settings)
     following = _following(result, call.options.read_only)

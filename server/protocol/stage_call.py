@@ -18,7 +18,7 @@ from kopt.server.work.requests import CompileWork, SourceWork, StepWork, Submitt
 from kopt.tools.facts.fitting import Detail
 
 from .caller import caller_of
-from .choices import chosen_archs, chosen_device, device_of_run, known_kernel
+from .choices import chosen_archs, chosen_device, device_of_run, known_kernel, known_run
 from .refusal import nearest, shown
 from .serve_options import ServeOptions
 from .tool_spec import Invocation
@@ -78,6 +78,8 @@ def _resolved_step(arguments: StepWork, options: ServeOptions) -> StepWork:
             f"run_id {shown(arguments.run_id)} is none: they look like run-20261122-..."
         )
     device = arguments.device
+    if arguments.run_id:
+        known_run(arguments.run_id, options.settings)
     if arguments.run_id and device == "auto":
         # Not the first device of the server: the job would wait in the line of another one.
         device = device_of_run(arguments.run_id, options.settings)

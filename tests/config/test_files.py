@@ -1,6 +1,7 @@
 """Files and folders that are whole or absent, and folders that code is run from."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from kopt.config.files import (
     remove_folder,
     replacing_file,
     staging_folder,
+    sweep_abandoned,
     write_atomically,
 )
 
@@ -185,3 +187,17 @@ def test_where_one_part_ends_and_the_next_begins_changes_the_hash() -> None:
     assert content_hash(["ab", "c"]) != content_hash(["a", "bc"])
     assert content_hash(["ab", b"c"]) == content_hash([b"ab", "c"])
     assert len(content_hash([])) == 64
+
+
+def test_what_a_killed_process_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
+    dead, alive, hour_ago = 4194304999, os.getpid(), time.time() - 3700
+    names = [f".new-{dead}-a", f".new-{alive}-b", f".new-{dead}-young", "kept"]
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text("x")
+    (tmp_path / f".new-{dead}-file").touch()
+    for path in tmp_path.iterdir():
+        if not path.name.endswith("young"):
+            os.utime(path, (hour_ago, hour_ago))
+    sweep_abandoned(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names[1:])

@@ -4,10 +4,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from kopt.config.files import ensure_folder
+from kopt.config.files import ensure_folder, sweep_abandoned
 from kopt.config.settings import Settings
 from kopt.tools.sandbox.policy import SandboxLevel
 
@@ -69,7 +70,15 @@ class CompileContext:
         Raises:
             SetupError: KOPT_HOME cannot be written.
         """
-        return ensure_folder(self.settings.cubin_cache.absolute() / "work")
+        folder = ensure_folder(self.settings.cubin_cache.absolute() / "work")
+        _sweep_once(folder)
+        return folder
+
+
+@lru_cache
+def _sweep_once(folder: Path) -> None:
+    for pattern in ("nvcc-*", "nvrtc-*"):
+        sweep_abandoned(folder, pattern)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from kopt.config.errors import SetupError
-from kopt.config.files import content_hash, ensure_folder, staging_folder
+from kopt.config.files import content_hash, ensure_folder, staging_folder, sweep_abandoned
 from kopt.config.sealed_folder import is_sealed, publish_sealed
 from kopt.config.settings import Settings
 
@@ -63,6 +63,7 @@ def content_folder(settings: Settings, digest: str, headers: Mapping[str, bytes]
     if is_sealed(target):
         return target
     ensure_folder(parent)
+    sweep_abandoned(parent)
     with staging_folder(target) as tree:
         for name, content in headers.items():
             path = tree / name

@@ -48,7 +48,9 @@ def run_nvcc(job: CompileJob, context: CompileContext, extra: Sequence[str] = ()
         SetupError: The sandbox or the compiler cannot start, or the disk is full.
         InfraError: The sandbox was killed from outside.
     """
-    with tempfile.TemporaryDirectory(dir=context.work_folder(), prefix="nvcc-") as scratch:
+    with tempfile.TemporaryDirectory(
+        dir=context.work_folder(), prefix=f"nvcc-{os.getpid()}-"
+    ) as scratch:
         work = Path(scratch)
         (work / CANDIDATE_FILE).write_bytes(job.text.encode())
         policy = SandboxPolicy(

@@ -99,7 +99,7 @@ class NvrtcService:
         self._settings = settings
         self.level: SandboxLevel = available_level(settings)
         work = ensure_folder(settings.cubin_cache.absolute() / "work")
-        self.folder = Path(tempfile.mkdtemp(dir=work, prefix="nvrtc-"))
+        self.folder = Path(tempfile.mkdtemp(dir=work, prefix=f"nvrtc-{os.getpid()}-"))
         os.mkfifo(self.folder / "requests")
         # Opened for both directions so that it never blocks; the child sees its end when we end.
         self._requests = os.open(self.folder / "requests", os.O_RDWR | os.O_CLOEXEC)

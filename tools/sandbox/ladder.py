@@ -23,6 +23,7 @@ from kopt.config.files import (
     is_trusted_file,
     remove_folder,
     staging_folder,
+    sweep_abandoned,
 )
 from kopt.config.sealed_folder import is_sealed, publish_sealed
 from kopt.config.settings import Settings, without_secrets
@@ -58,6 +59,7 @@ def build_launcher(settings: Settings) -> Path:
     sources = (folder.joinpath(name).read_bytes() for name in SOURCES)
     digest = content_hash([version, *FLAGS, *sources])
     launchers = ensure_trusted_folder(settings.home / "cache" / "sandbox", settings.home)
+    sweep_abandoned(launchers)
     target = launchers / digest[:32]
     launcher = target / "launcher"
     if not (is_sealed(target) and is_trusted_file(launcher)):

@@ -16,6 +16,7 @@ from kopt.config.files import (
     content_hash,
     ensure_trusted_folder,
     staging_folder,
+    sweep_abandoned,
 )
 from kopt.config.locks import key_lock
 from kopt.config.sealed_folder import is_sealed, publish_sealed
@@ -98,6 +99,7 @@ def find_toolset(settings: Settings) -> SimToolset:
     sources = _source_files()
     digest = _digest(gxx, sources)
     folder = ensure_trusted_folder(settings.sim_cache, settings.home) / f"toolset-{digest[:24]}"
+    sweep_abandoned(settings.sim_cache)
     if not is_sealed(folder):
         with key_lock(settings.sim_cache / f"{digest}.lock", _BUILD_S):
             if not is_sealed(folder):

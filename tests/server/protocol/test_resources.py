@@ -279,3 +279,12 @@ async def test_job_without_a_result_says_what_to_do(
     one: JobView, words: str, tmp_path: Path
 ) -> None:
     assert words in str(await refusal(f"kopt://jobs/{JOB_ID}/result", tmp_path, one))
+
+
+@pytest.mark.parametrize("named", ["run-2026", "run-", "0000", "run-20990101-000000-000"])
+async def test_part_of_an_id_names_and_serves_no_run(named: str, tmp_path: Path) -> None:
+    with new_store(tmp_path, "run-20260101-000000-000"):
+        for address in (f"kopt://runs/{named}", f"kopt://runs/{named}/candidates/0"):
+            error = await refusal(address, tmp_path)
+            assert "no run matches" in str(error)
+            assert "run-20260101" not in str(error)

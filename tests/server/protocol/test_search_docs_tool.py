@@ -154,8 +154,8 @@ async def test_what_names_no_run_is_logged_with_that_of_the_process(tmp_path: Pa
     assert entry.query == "warp"
 
 
-async def test_unknown_run_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
+async def test_an_unknown_run_is_refused_and_no_other_is_named(tmp_path: Path) -> None:
     with new_store(tmp_path, "run-1"):
         reply = await searched(tmp_path, query="warp", run_id="run-2")
     assert reply.is_error
-    assert "newest first: run-1" in text_of(reply)
+    assert "no run matches 'run-2'" in text_of(reply) and "run-1" not in text_of(reply)

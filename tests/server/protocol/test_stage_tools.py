@@ -84,6 +84,9 @@ async def test_path_is_read_when_the_call_comes(tmp_path: Path) -> None:
 
 async def test_step_takes_candidates_of_both_kinds(tmp_path: Path) -> None:
     (tmp_path / "mine.cu").write_text(SOURCE, "utf-8")
+    run = tmp_path / "runs" / "run-20260101-000000-000"
+    run.mkdir(parents=True)
+    (run / "run.sqlite").touch()
     candidates = [
         {"source": "a", "hypothesis": "why", "family": "vectorization", "parents": [3, 1]},
         {"path": "mine.cu", "tune": {"BLOCK": 64}},

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kopt.config.plain_text import is_plain
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.receipt import ReceiptCubin
@@ -172,3 +173,18 @@ def test_an_unproven_kernel_says_that_it_never_ran_on_its_gpu(kopt: Kopt, tmp_pa
     source.write_text(candidate.source + "// edited\n")
     kopt(*words, tmp_path / "edited")
     assert "CPU simulator, full check" not in (tmp_path / "edited" / "README.md").read_text()
+
+
+def test_an_export_has_no_character_that_is_not_seen(
+    kopt: Kopt, problem_folder: Path, tmp_path: Path
+) -> None:
+    text = (problem_folder / "reference.cu").read_text()
+    path = tmp_path / "mine\x1b[2J\u202e.cu"
+    path.write_text(text)
+    for form in ("cuda", "torch"):
+        out = tmp_path / form
+        words = ("--kernel", "scale_rows_b8xh64", "--arch", "sm_90a", "--problems", tmp_path)
+        assert kopt("export", path, "--as", form, "-o", out, *words).code == 0
+        written = [one for one in out.rglob("*") if one.is_file()]
+        assert all(is_plain(str(one)) for one in written)
+        assert [one for one in written if not is_plain(one.read_text(), "\n\t\f")] == []

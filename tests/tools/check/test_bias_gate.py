@@ -48,15 +48,15 @@ def _factors(spread: float) -> Values:
     return 1 + spread * np.resize([1.0, -1.0], (ROWS, 1))
 
 
-@pytest.mark.parametrize(
-    "honest",
-    [
-        lambda x: x,
-        lambda x: _bf16(x * 0.7) / 0.7,
-        lambda x: _bf16(_bf16(x * 0.7) / 0.7 / 1.1) * 1.1,
-        lambda x: x * (1 + 2.0**-17),
-    ],
+HONEST: tuple[Callable[[Values], Values], ...] = (
+    lambda x: x,
+    lambda x: _bf16(x * 0.7) / 0.7,
+    lambda x: _bf16(_bf16(x * 0.7) / 0.7 / 1.1) * 1.1,
+    lambda x: x * (1 + 2.0**-17),
 )
+
+
+@pytest.mark.parametrize("honest", HONEST)
 def test_honest_roundings_pass(honest: Callable[[Values], Values]) -> None:
     exact = _values()
     assert _judged(exact, honest(exact)) is None

@@ -53,6 +53,12 @@ def test_one_scale_per_32_values_is_refused(case: Checked) -> None:
     assert _refused(case)[0].gate == "scale"
 
 
+def test_a_result_that_is_a_fifth_of_a_percent_too_large_is_refused(case: Checked) -> None:
+    y = decode(case.data.inputs["x"]) * 1.3
+    case.outputs["y_bf16"] = round_to_bf16(y * 1.002)
+    assert _refused(case)[0].gate == "bias"
+
+
 def test_truncated_codes_are_refused(case: Checked) -> None:
     codes = unpack_e2m1(case.outputs["codes"])
     y = decode(case.data.inputs["x"]) * 1.3

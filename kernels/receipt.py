@@ -136,8 +136,8 @@ class Receipt(Record):
     """SHA-256 over the canonical JSON of everything but itself and the seal
     (tools/bench/receipt_file.py)."""
     seal: ReceiptSeal | None = None
-    """Of the machine that promoted it; left out of receipts that come with kopt, and None in one
-    that was joined of several."""
+    """The seal of the machine that promoted it; left out of receipts that come with kopt, and None
+    in one that was joined of several."""
     parts: tuple["Receipt", ...] = Field(default=(), exclude=True)
     """The receipts that it was joined of; never written into a receipt."""
     promotion: str = ""

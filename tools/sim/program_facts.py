@@ -44,7 +44,7 @@ class SimProgram(ProgramFacts):
     sandbox: SandboxLevel
     """Level under which it was compiled."""
     narrowest_access_bytes: int
-    """Of its loads and stores: 1, 2 or 4."""
+    """The width of the narrowest of its loads and stores: 1, 2 or 4."""
 
 
 def read_program_facts(

@@ -38,7 +38,7 @@ class Teaching:
     device: str
     toolkit: str
     day: str
-    """Of the run's begin."""
+    """The date on which the run began."""
     min_effect: float
     """Fraction of the speed below which a change is none."""
     catalogue: frozenset[str] = frozenset()

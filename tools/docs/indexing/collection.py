@@ -55,7 +55,7 @@ class IndexCache:
     postings: dict[str, Postings] = field(default_factory=dict[str, Postings])
     rows: "dict[Filters, array[int]]" = field(default_factory=lambda: {})
     vectors: dict[str, ChunkVectors | None] = field(default_factory=lambda: {})
-    """Those that were loaded, by the statement that finds them; None where there are none."""
+    """Loaded vectors, by the statement that finds them; None where there are none."""
 
     @property
     def chunks(self) -> int:

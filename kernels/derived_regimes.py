@@ -141,7 +141,7 @@ def _near_eps(problem: Problem, inputs: Inputs, rng: np.random.Generator) -> Inp
     total: Float32s = np.zeros(shape, dtype=np.float32)
     for array in values.values():
         total += array
-    mean_square = np.einsum("...i,...i->...", total, total)[..., None] / shape[-1]
+    mean_square: Float32s = np.mean(total * total, axis=-1, keepdims=True)
     wanted = (_eps(problem) or 0.0) * np.exp2(rng.uniform(-6, 6, mean_square.shape))
     factor = np.sqrt(wanted / np.maximum(mean_square, 1e-20)).astype(np.float32)
     return {

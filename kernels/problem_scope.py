@@ -50,10 +50,13 @@ def axis_value(value: object, info: ValidationInfo) -> object:
         return value
     scope = cast(ProblemScope, info.context)
     *above, name = scope.axes
-    match value:
-        case {"var": True, **more} if not more:
+    given: Mapping[str, object] = (
+        cast(Mapping[str, object], value) if isinstance(value, Mapping) else {}
+    )
+    match given:
+        case {"var": True} if len(given) == 1:
             return None
-        case {"expr": str() | int() as text, **more} if not more and not isinstance(text, bool):
+        case {"expr": str() | int() as text} if len(given) == 1 and not isinstance(text, bool):
             try:
                 scope.axes[name] = checked_expression(str(text), frozenset(above))
             except Mistake as mistake:

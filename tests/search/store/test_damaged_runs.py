@@ -27,6 +27,10 @@ def _home(home: Path) -> Path:
     return home / "runs" / DAMAGED / "run.sqlite"
 
 
+def _denied(_path: object, _mode: int) -> bool:
+    return False
+
+
 def _flipped(data: bytes, count: int, seed: int) -> bytes:
     changed, draw = bytearray(data), random.Random(seed)
     for _ in range(count):
@@ -85,6 +89,6 @@ def test_a_run_is_read_where_nothing_can_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _home(tmp_path)
-    monkeypatch.setattr(os, "access", lambda path, mode: False)  # as on a read-only disk
+    monkeypatch.setattr(os, "access", _denied)  # as on a read-only disk
     assert len(list_runs(Settings(tmp_path)).runs) == 2
     assert not list(tmp_path.glob("runs/*/run.sqlite-shm"))

@@ -109,7 +109,8 @@ def test_a_noise_floor_is_measured(tmp_path: Path, change: dict[str, Any]) -> No
 
 @pytest.mark.parametrize("counts", [(0, 0, 0), (16, 17, 0), (16, 20, -4)])
 def test_timed_outputs_were_compared(tmp_path: Path, counts: tuple[int, int, int]) -> None:
-    named = dict(zip(("calls", "identical", "within_gates"), counts, strict=True))
+    calls, identical, within_gates = counts
+    named = {"calls": calls, "identical": identical, "within_gates": within_gates}
     forged = _measured(
         lambda one: {"timed_outputs": one.timed_outputs.model_copy(update=named)},
     )

@@ -31,15 +31,13 @@ from kopt.tools.bench.reference_side import (
     reference_program,
 )
 from kopt.tools.bench.timed_case import (
-    REGIME,
     TimedCase,
     find_faulty,
     timing_request,
     verify,
 )
-from kopt.tools.check.case_data import CaseData, CaseKey
+from kopt.tools.check.case_data import CaseData
 from kopt.tools.check.hidden_seeds import draw_hidden_seeds
-from kopt.tools.check.oracle_cache import open_cache
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.run_case import JudgedRun
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
@@ -66,15 +64,14 @@ Timed = tuple[SideFacts, Latency]
 def make_case(
     problem: Problem, workload: Workload, device: TimingDevice, settings: Settings
 ) -> TimedCase:
-    """Return a case with inputs of the hidden pool, the same in every call."""
-    (input_seed,) = draw_hidden_seeds(f"headroom/{problem.name}", 1, settings)
+    """Return a case with hidden inputs, others in every call."""
+    (input_seed,) = draw_hidden_seeds(1)
     return TimedCase(problem, workload, input_seed, SEED, device, settings)
 
 
 def case_data(case: TimedCase) -> CaseData:
     """Return the inputs of the case with what they must give."""
-    key = CaseKey(case.problem, case.workload, case.input_seed, REGIME)
-    return open_cache(case.settings).load(key)
+    return case.data
 
 
 def time_paths(case: TimedCase) -> PathTimes:

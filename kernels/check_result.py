@@ -63,23 +63,28 @@ CheckLevel = Literal["quick", "full"]
 
 
 class Mismatch(Record):
-    """Where an output is wrong first, said so that an author can mend it."""
+    """Where an output is wrong first, said so that an author can mend it.
+
+    Of hidden inputs only their regime, the gate and the pattern are told: index, row, column,
+    expected, got and the number of wrong elements are None, and `seed` too.
+    """
 
     workload: str
     tensor: str
     gate: str
     """The gate that refused: finite, untouched, unwritten, scale, code, ulp, row_l2, total_l2,
     float32, exact, bias (docs/correctness.md)."""
-    index: tuple[int, ...]
+    index: tuple[int, ...] | None
     """Logical index of the first wrong element."""
-    row: int
-    column: int
-    expected: str
-    got: str
-    wrong_elements: int
+    row: int | None
+    column: int | None
+    expected: str | None
+    got: str | None
+    wrong_elements: int | None
     total_elements: int
     pattern: str
-    """The shape of the error in words: "whole rows 3, 7", "every 16th element", "tail only"."""
+    """The shape of the error in words: "whole rows 3, 7", "every 16th element", "tail only"; of
+    hidden inputs without numbers."""
     seed: int | None
     """Seed of the inputs; None for a hidden one."""
     regime: str

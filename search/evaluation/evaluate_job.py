@@ -53,7 +53,6 @@ def evaluate_job(job: EvaluationJob, site: EvaluationSite) -> Evaluation:
         # Nearly always the same instructions, sooner; what is called a winner is nvcc's.
         compiler="nvcc" if is_proof else "nvrtc",
         arch=job.arch,
-        hidden_draw=1 if job.level == "again" else 0,
     )
     with metered_gpu_time() as on_gpu:
         checked = check_candidate(request, site.device, site.settings)

@@ -79,6 +79,12 @@ def _sanitizer_line(run: SanitizerRun) -> Text:
 
 
 def _mismatch(found: Mismatch) -> Text:
+    if found.wrong_elements is None:
+        return Text(
+            f"{element_words(found)}: no index or value is told of these\n"
+            f"Pattern: {found.pattern}\n"
+            f"Workload {found.workload}, inputs {inputs_words(found)}"
+        )
     wrong = f"{found.wrong_elements} of {found.total_elements} elements"
     share = _share(found.wrong_elements, found.total_elements)
     return Text(

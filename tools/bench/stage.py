@@ -14,6 +14,7 @@ from kopt.kernels.check_result import CheckResult
 from kopt.kernels.record import Diagnostic, because
 from kopt.kernels.status import Status
 from kopt.tools.check.hidden_seeds import draw_hidden_seeds
+from kopt.tools.check.mismatch import of_hidden_inputs
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.run_case import JudgedRun
 from kopt.tools.check.stage import check_candidate
@@ -50,7 +51,7 @@ def bench_candidate(request: BenchRequest, device: TimingDevice, settings: Setti
     found = {"gpu": device.facts, "diagnostics": (*check.diagnostics, *_scrutiny(check))}
     result = begun(check).model_copy(update=found)
     if check.status is Status.PASSED:
-        case = _timed_case(request, check, device, settings)
+        case = _timed_case(request, device, settings)
         program = launched_program(case, asked, check.compiled)
         result = _bench(request, case, program, result)
     return result.model_copy(update={"elapsed_s": perf_counter() - start})
@@ -81,7 +82,8 @@ def _bench(
         if isinstance(timed, Timed):
             break
         if timed.side == 0:
-            return _failed(result, timed.outcome.status, timed.outcome.diagnostics)
+            found = tuple(map(of_hidden_inputs, timed.outcome.diagnostics))
+            return _failed(result, timed.outcome.status, found)
         excluded = (*excluded, _failed_baseline(contest, timed))
     result = result.model_copy(
         update={
@@ -105,15 +107,13 @@ def _bench(
     )
 
 
-def _timed_case(
-    request: BenchRequest, check: CheckResult, device: TimingDevice, settings: Settings
-) -> TimedCase:
+def _timed_case(request: BenchRequest, device: TimingDevice, settings: Settings) -> TimedCase:
     """Return what all sides share; both seeds are drawn now that the binary is fixed.
 
-    Repeated measurements meet different inputs: which ones follows from the measurement's seed.
+    Repeated measurements meet different inputs, and no seed says which.
     """
     seed = secrets.randbits(_SEED_BITS) if request.seed is None else request.seed
-    (input_seed,) = draw_hidden_seeds(f"{check.compiled.binary_id}/{seed}", 1, settings)
+    (input_seed,) = draw_hidden_seeds(1)
     return TimedCase(
         problem=request.case.problem,
         workload=request.case.workload,

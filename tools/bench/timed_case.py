@@ -1,7 +1,7 @@
 """What all sides of one benchmark share: the device, the workload, and the inputs of the timing.
 
-The inputs come from a hidden seed of a small pool, drawn after the build and for each measurement
-anew: no source can know which it meets. A side is verified on them, under both poisons, before
+The inputs come from a hidden seed, drawn after the build and for each measurement anew: no source
+can know it. A side is verified on them, under both poisons, before
 anything is timed.
 
 After a sticky error between replays, or with damaged guard zones, any side of a session may be at
@@ -18,9 +18,8 @@ from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.status import Status
-from kopt.tools.check.case_data import CaseData, CaseKey
+from kopt.tools.check.case_data import CaseData, CaseKey, make_case_data
 from kopt.tools.check.cases import InputCase, Run
-from kopt.tools.check.oracle_cache import open_cache
 from kopt.tools.check.run_case import JudgedRun, SharedCase, compare_poisons, execute_run
 from kopt.tools.check.unwritten_gate import POISONS, other_poison
 from kopt.tools.devices.device import Arrays, Device, Program
@@ -60,11 +59,9 @@ class TimedCase:
         """Inputs and references, loaded when they are first asked for, and once for all sides.
 
         Raises:
-            SetupError: KOPT_HOME cannot be written.
             ToolError: The problem's oracle is at fault.
         """
-        key = CaseKey(self.problem, self.workload, self.input_seed, REGIME)
-        return open_cache(self.settings).load(key)
+        return make_case_data(CaseKey(self.problem, self.workload, self.input_seed, REGIME))
 
     def key(self, kind: str, **more: str) -> dict[str, str]:
         """Return what a record that is kept of this kernel on this device is kept under."""

@@ -5,6 +5,7 @@ look like: swapped nibbles, a shifted row, zeros, the old contents. A cause is a
 gate: it is offered only where most wrong elements fit and the fit cannot be chance.
 """
 
+import re
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def make_mismatch(finding: Finding, case: InputCase) -> Mismatch:
         total, rows = output.reference.exact.size, output.reference.rows
     columns = total // max(rows, 1)
     index = tuple(int(part) for part in np.unravel_index(finding.shown, shape))
-    return Mismatch(
+    found = Mismatch(
         workload=case.workload.name,
         tensor=output.name,
         gate=finding.gate,
@@ -46,17 +47,40 @@ def make_mismatch(finding: Finding, case: InputCase) -> Mismatch:
         wrong_elements=int(finding.wrong.size),
         total_elements=total,
         pattern=describe_pattern(finding.wrong, rows, columns),
-        seed=None if case.hidden else case.seed,
+        seed=case.seed,
         regime=case.regime,
     )
+    return _of_hidden_inputs(found) if case.hidden else found
 
 
-def make_diagnostic(finding: Finding, initial: npt.NDArray[Any]) -> Diagnostic:
+def make_diagnostic(finding: Finding, initial: npt.NDArray[Any], case: InputCase) -> Diagnostic:
     """Return the sentence that goes with the mismatch: what the gate allows, and a likely cause."""
+    note = f"{_NOT_TOLD} ({case.regime})" if case.hidden else finding.note
     return Diagnostic(
-        message=f"tensor {finding.tensor!r}, gate {finding.gate}: {finding.note}",
+        message=f"tensor {finding.tensor!r}, gate {finding.gate}: {note}",
         hint=likely_cause(finding, initial),
     )
+
+
+_NOT_TOLD = "wrong on hidden inputs, of which no index or value is told"
+
+
+def _of_hidden_inputs(found: Mismatch) -> Mismatch:
+    """Return the mismatch without anything that a candidate could say of its inputs by it."""
+    fields = ("index", "row", "column", "expected", "got", "wrong_elements", "seed")
+    bare = dict.fromkeys(fields) | {"pattern": without_numbers(found.pattern)}
+    return found.model_copy(update=bare)
+
+
+def without_numbers(text: str) -> str:
+    """Return `text` with an ellipsis for every number; names with digits, as bf16, stay."""
+    return re.sub(r"(?<![\w.])\d[\w.%]*(?<!\.)", "…", text)
+
+
+def of_hidden_inputs(found: Diagnostic) -> Diagnostic:
+    """Return what a device found on hidden inputs: the line, and the words without numbers."""
+    hint = None if found.hint is None else without_numbers(found.hint)
+    return found.model_copy(update={"message": without_numbers(found.message), "hint": hint})
 
 
 _SAMPLE = 4096

@@ -30,8 +30,6 @@ class CheckRequest:
     compiler: Compiler = "nvcc"
     """`nvrtc` where speed matters more than the compiler that ships: the steps of a sweep."""
     arch: str = DEFAULT_ARCH
-    hidden_draw: int = 0
-    """Which draw of hidden seeds `full` uses: 0, or 1 for others than those of 0."""
     progress: Callable[[str], None] = ignore
     """Called with a short line before each step."""
 

@@ -24,7 +24,7 @@ from .accuracy import measure_accuracy
 from .case_data import CaseData
 from .cases import InputCase, Run, is_large
 from .judge import judge
-from .mismatch import make_diagnostic, make_mismatch
+from .mismatch import make_diagnostic, make_mismatch, of_hidden_inputs
 from .output import Finding, Output, initial_bits
 from .unwritten_gate import holds_poison, other_poison, unwritten_gate
 
@@ -86,7 +86,10 @@ def _judged_run(shared: SharedCase, run: Run, device: Device) -> JudgedRun:
             severity="note",
             message=f"found on {shared.case.label}, schedule {run.schedule_seed}",
         )
-        return JudgedRun(outcome.status, outcome, diagnostics=(*outcome.diagnostics, where))
+        found = outcome.diagnostics
+        if shared.case.hidden:
+            found = tuple(map(of_hidden_inputs, found))
+        return JudgedRun(outcome.status, outcome, diagnostics=(*found, where))
     judgement = judge(data, outcome.outputs, run.poison)
     finding = judgement.finding
     if finding is None:
@@ -160,7 +163,7 @@ def _refusal(
         status=Status.UNWRITTEN_OUTPUT if unwritten else Status.INCORRECT,
         outcome=outcome,
         mismatch=make_mismatch(finding, shared.case),
-        diagnostics=(make_diagnostic(finding, initial), *_scalar_note(shared.case)),
+        diagnostics=(make_diagnostic(finding, initial, shared.case), *_scalar_note(shared.case)),
     )
 
 
@@ -168,11 +171,11 @@ def _scalar_note(case: InputCase) -> tuple[Diagnostic, ...]:
     """Return that the case has scalars of its own, if it has."""
     if not case.scalars:
         return ()
-    shown = ", ".join(f"{name} = {value:.9g}" for name, value in case.scalars)
+    names = ", ".join(name for name, _ in case.scalars)
     return (
         Diagnostic(
             severity="note",
-            message=f"launched with {shown}: other values than problem.yaml's",
+            message=f"launched with another {names} than problem.yaml's",
             hint="use the parameter that the launch passes; a constant in the code is right for one"
             " value only",
         ),

@@ -23,7 +23,7 @@ from kopt.kernels.status import Status
 from kopt.tools.devices.device import Device, Program
 
 from .accuracy import worst_accuracy
-from .case_data import CaseKey
+from .case_data import CaseKey, make_case_data
 from .cases import InputCase, Run
 from .oracle_cache import OracleCache, open_cache
 from .run_case import JudgedRun, SharedCase, compare_poisons, execute_run
@@ -100,7 +100,9 @@ def _submit(
         plan = launched_with(batch.plans[name], dict(case.scalars))
         program = Program(candidate, own, plan, batch.cubins.get(name))
         key = CaseKey(own, case.workload, case.seed, case.regime)
-        shared = SharedCase(program, case, partial(cache.load, key))
+        # What nobody meets again is not kept: it would push out what everybody does.
+        load = make_case_data if case.hidden else cache.load
+        shared = SharedCase(program, case, partial(load, key))
         runs = [(run, pool.submit(execute_run, shared, run, device)) for run in case.runs]
         submitted.append((shared, runs))
     return submitted
@@ -135,11 +137,13 @@ def _without_outputs(report: JudgedRun) -> JudgedRun:
 
 def _result(tally: _Tally) -> BatchResult:
     reports = [report for _, _, report in tally.reports]
+    # What a candidate writes decides both: neither may tell of hidden inputs.
+    told = [report for case, _, report in tally.reports if not case.hidden]
     failed = tally.failed
     named = [
         report.outcome.counters
         for case, _, report in tally.reports
-        if case.workload.name == tally.batch.case.workload.name
+        if case.workload.name == tally.batch.case.workload.name and not case.hidden
     ]
     return BatchResult(
         status=Status.PASSED if failed is None else failed.status,
@@ -147,7 +151,7 @@ def _result(tally: _Tally) -> BatchResult:
         hidden_shapes=_workload_checks(tally, drawn=True),
         mismatch=None if failed is None else failed.mismatch,
         diagnostics=() if failed is None else failed.diagnostics,
-        accuracy=worst_accuracy(entry for report in reports for entry in report.accuracy),
+        accuracy=worst_accuracy(entry for report in told for entry in report.accuracy),
         counters=next((counters for counters in named if counters is not None), None),
         sandbox=next((report.outcome.sandbox for report in reports), None),
         cpu_bodies=tuple(

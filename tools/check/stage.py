@@ -1,7 +1,7 @@
 """The correctness stage: compile, then run the cases of the level, then say what was found.
 
 `judge.py` decides, `cases.py` says what is run, the device runs it. No decision here looks at a
-clock: what a check finds depends on the source and the level alone.
+clock: what a check finds depends on the source, the level and the hidden seeds alone.
 """
 
 from dataclasses import replace
@@ -55,7 +55,7 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
         )
     else:
         final = plans.final(compiled, gpu, simulated=device.gpu is None)
-        batch = _batch(request, final, compiled, settings)
+        batch = _batch(request, final, compiled)
         if request.level == "full":
             drawn = draw_hidden_shapes(request.case, compiled, gpu, batch.cases)
             batch = _with_shapes(batch, drawn, gpu, simulated=device.gpu is None)
@@ -119,13 +119,11 @@ def _batch(
     request: CheckRequest,
     final: dict[str, LaunchPlan],
     compiled: CompileResult,
-    settings: Settings,
 ) -> CaseBatch:
     """Return the cases of the level; hidden seeds are drawn now that the binary is fixed."""
     hidden: tuple[int, ...] = ()
     if request.level == "full":
-        skipped = request.hidden_draw * HIDDEN_SEEDS
-        hidden = draw_hidden_seeds(compiled.binary_id, HIDDEN_SEEDS, settings, skipped)
+        hidden = draw_hidden_seeds(HIDDEN_SEEDS)
     seeds = Seeds(visible=request.seeds, hidden=hidden)
     problem = request.case.problem
     workloads = tuple(problem.workload(name) for name in final)

@@ -90,12 +90,14 @@ def fixed_scalar_words(result: CheckResult) -> str | None:
 
 
 def element_words(found: Mismatch) -> str:
-    """Return the first wrong element: `out[3, 17] is 1.5, expected 1.25`."""
+    """Return the first wrong element: `out[3, 17] is 1.5, expected 1.25`; of hidden inputs none."""
+    if found.index is None:
+        return f"{found.tensor} is wrong on hidden inputs ({found.regime}, gate {found.gate})"
     return f"{found.tensor}{list(found.index)} is {found.got}, expected {found.expected}"
 
 
 def inputs_words(found: Mismatch) -> str:
-    """Return the inputs of a mismatch: their distribution, and the seed unless it is hidden."""
+    """Return the inputs of a mismatch: their regime, and the seed unless it is hidden."""
     return f"{found.regime}, {'a hidden seed' if found.seed is None else f'seed {found.seed}'}"
 
 
@@ -110,7 +112,8 @@ def wrong_facts(result: CheckResult) -> Facts:
     if result.mismatch is not None:
         found = result.mismatch
         fields = found.model_dump(mode="json")
-        facts["first_mismatch"] = {name: fields[name] for name in _MISMATCH_FIELDS} | {
+        told = given(**{name: fields[name] for name in _MISMATCH_FIELDS})
+        facts["first_mismatch"] = told | {
             "inputs": inputs_words(found),
             "provenance": "computed",
         }

@@ -104,6 +104,7 @@ def test_a_failure_on_a_hidden_seed_does_not_name_it(problem: Problem, settings:
     assert result.mismatch is not None
     assert result.mismatch.regime in hidden
     assert result.mismatch.seed is None
+    assert result.mismatch.index is None
     assert "100" not in repr(result.diagnostics)
 
 

@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from .check_result import CheckResult
+from .check_result import CheckLevel, CheckResult
 from .device_facts import DeviceFacts
 from .record import Diagnostic, Record
 from .status import Provenance, Status, Verdict
@@ -207,8 +207,15 @@ class BenchResult(Record):
     timed_outputs: TimedOutputs | None = None
     state: DeviceState | None = None
     check: CheckResult
+    checked: CheckLevel = "quick"
+    """The level of check that stands behind the verdict; `check` may be the quick one before it."""
     diagnostics: tuple[Diagnostic, ...] = ()
     elapsed_s: float
+
+    @property
+    def is_unproven(self) -> bool:
+        """Whether it says `faster` after a quick check only."""
+        return self.verdict is Verdict.FASTER and self.checked == "quick"
 
     @property
     def chosen_tune(self) -> dict[str, int]:

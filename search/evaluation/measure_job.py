@@ -28,6 +28,7 @@ from kopt.tools.bench.reference_side import REFERENCE
 from kopt.tools.bench.request import MIN_PAIRS, BaselineChoice, BenchRequest
 from kopt.tools.bench.stage import bench_candidate
 from kopt.tools.check.request import CheckRequest
+from kopt.tools.facts.bench_facts import QUICK_ONLY
 
 from .evaluation_site import EvaluationSite
 
@@ -152,7 +153,8 @@ def _summary(workload: Workload, result: BenchResult) -> str:
         return f"{workload.name}: impossible, shorter than the memory can deliver the bytes"
     if not result.comparisons:
         return f"{workload.name}: nothing to compare with"
-    return f"{workload.name}: {_comparison_words(result.comparisons[0])}"
+    unproven = f", {QUICK_ONLY}" if result.is_unproven else ""
+    return f"{workload.name}: {_comparison_words(result.comparisons[0])}{unproven}"
 
 
 def _comparison_words(main: Comparison) -> str:

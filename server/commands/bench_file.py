@@ -34,14 +34,16 @@ Examples:
   kopt bench --all --kernel fused_add_rmsnorm --kernel silu --json
 
 \b
-The candidate is checked first (level quick), its timed outputs afterwards. Times
+The candidate is checked first (level quick), its timed outputs afterwards; where
+it is faster, a full check follows and decides (--quick leaves it out). Times
 come from pairs of replays in one process; the verdict is that of the whole 95 %
 interval against the noise of this device. On sim nothing is measured: the
 verdict is "estimated". --promote measures every workload that the header claims
 in fresh processes and writes a winner with its receipt, or says why not and
 which workloads held (docs/receipts.md).
 Exit codes: 0 passed and not slower, 1 the candidate fell short (not passed,
-slower, impossible), 2 wrong usage, 3 this machine lacks something."""
+slower, impossible, or faster after a quick check only), 2 wrong usage, 3 this
+machine lacks something."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class BenchOptions:
     every: bool
     markdown: Path | None
     promote: bool
+    quick: bool
     winners: Path | None
     replaces: bool
 
@@ -112,6 +115,11 @@ class BenchOptions:
     "header's domain; if all agree, write the winner and its receipt.",
 )
 @click.option(
+    "--quick",
+    is_flag=True,
+    help="No full check behind the verdict: `faster` is then no proof, and ends with 1.",
+)
+@click.option(
     "--winners",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
@@ -151,6 +159,7 @@ def command(session: Session, options: BenchOptions) -> int:
             case,
             baselines=options.baseline or "auto",
             min_pairs=options.pairs or MIN_PAIRS,
+            proves=not options.quick,
             progress=show,
         )
         result = bench(request, opened, session.settings)
@@ -178,8 +187,8 @@ def _refuse_contradictions(options: BenchOptions) -> None:
         raise click.UsageError("--detail full goes with neither --all nor --promote")
     if not options.every and options.markdown is not None:
         raise click.UsageError("--markdown needs --all")
-    if options.promote and (options.every or options.baseline or options.pairs):
-        raise click.UsageError("--promote goes with neither --all, --baseline nor --pairs")
+    if options.promote and (options.every or options.baseline or options.pairs or options.quick):
+        raise click.UsageError("--promote goes with neither --all, --baseline, --pairs nor --quick")
     if not options.promote and (options.winners is not None or options.replaces):
         raise click.UsageError("--winners and --replace need --promote")
     if not options.every and len(options.kernel) > 1:
@@ -216,6 +225,6 @@ def _refuse_foreign_kernel(case: Case) -> None:
 
 
 def _exit_code(result: BenchResult) -> ExitCode:
-    bad = result.verdict in (Verdict.SLOWER, Verdict.IMPOSSIBLE)
+    bad = result.is_unproven or result.verdict in (Verdict.SLOWER, Verdict.IMPOSSIBLE)
     passed = result.status is Status.PASSED and not bad
     return ExitCode.PASSED if passed else ExitCode.FELL_SHORT

@@ -44,7 +44,8 @@ BENCHMARK_DESCRIPTION = """\
 Time a candidate side by side with the production baseline (FlashInfer) and the reference kernel, \
 in randomized pairs with a cold L2, outputs of the timed launches verified.
 
-Use it once check_correctness says passed; it checks first, so a wrong candidate gets no time. \
+Use it once check_correctness says passed; it checks first, so a wrong candidate gets no time, \
+and where it is faster a full check follows and decides (checked: full). \
 Only a GPU measures: on sim the times are estimates from a model (verdict estimated), good for \
 choosing what to try, never a claim of speed.
 

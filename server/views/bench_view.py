@@ -11,7 +11,7 @@ from rich.text import Text
 
 from kopt.kernels.bench_result import BenchResult, Comparison, DeviceState, Latency
 from kopt.kernels.status import Status, Verdict
-from kopt.tools.facts.bench_facts import doubts, percent, rejected_words, verdict_words
+from kopt.tools.facts.bench_facts import answer_words, doubts, percent, rejected_words
 
 from .diagnostics import (
     advice_text,
@@ -38,8 +38,8 @@ def bench_view(name: str, result: BenchResult, is_full: bool) -> View:
     if result.verdict is None:
         yield Text.assemble(status_text(result.status), "  not timed")
     else:
-        main = result.comparisons[0] if result.comparisons else None
-        yield Text(verdict_words(result.verdict, main), VERDICT_STYLES[result.verdict])
+        style = "bold yellow" if result.is_unproven else VERDICT_STYLES[result.verdict]
+        yield Text(answer_words(result.verdict, result), style)
     gpu = "" if result.gpu is None else f", {result.gpu.name}"
     tune = "".join(f", {key}={value}" for key, value in result.check.values_at().items())
     yield Text(f"{candidate_words(name, result)} on {result.device}{gpu}{tune}", style="dim")
@@ -130,7 +130,8 @@ def _fact_lines(result: BenchResult) -> Iterator[str]:
         yield _state_line(result.state)
     check = result.check
     sandbox = f", sandbox {check.sandbox}" if check.sandbox else ""
-    yield f"Check: {check.status}, level {check.level} on {check.device}{sandbox}"
+    behind = "; a full one stands behind the verdict" if result.checked != check.level else ""
+    yield f"Check: {check.status}, level {check.level} on {check.device}{sandbox}{behind}"
 
 
 def _state_line(state: DeviceState) -> str:

@@ -111,7 +111,7 @@ def bench(
     """
     _refuse_other("baselines", baselines, get_args(BaselineChoice))
     with _opened(device, settings) as (opened, found):
-        return stages.bench(BenchRequest(case, baselines=baselines), opened, found)
+        return stages.bench(BenchRequest(case, baselines=baselines, proves=True), opened, found)
 
 
 def profile(

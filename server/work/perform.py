@@ -46,7 +46,8 @@ def perform(work: Work, site: WorkSite) -> Record:
                 request = CheckRequest(case, work.level, seeds=seeds, progress=show)
                 return stages.check(request, opened, settings)
             case BenchWork():
-                return stages.bench(BenchRequest(case, progress=show), opened, settings)
+                timing = BenchRequest(case, proves=True, progress=show)
+                return stages.bench(timing, opened, settings)
             case ProfileWork():
                 profiling = ProfileRequest(case, counters=work.counters, progress=show)
                 return stages.profile(profiling, opened, settings)

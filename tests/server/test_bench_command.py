@@ -106,6 +106,15 @@ def test_what_is_not_like_for_like_is_said_with_the_verdict(kopt: Kopt, answer: 
     )
 
 
+def test_faster_after_a_quick_check_says_so_and_ends_with_1(kopt: Kopt, answer: Answer) -> None:
+    requests = answer(bench_result(checked="quick"))
+    ran = kopt("bench", REFERENCE, "--quick")
+    assert "; quick check only: `kopt check --level full` decides" in " ".join(ran.stdout.split())
+    assert ran.code == ExitCode.FELL_SHORT
+    kopt("bench", REFERENCE)
+    assert [request.proves for request in requests] == [False, True]
+
+
 @pytest.mark.parametrize(
     "said",
     [

@@ -34,6 +34,19 @@ def test_a_reference_kernel_is_timed_and_every_timed_output_is_right(kopt: Kopt)
     assert outputs.identical + outputs.within_gates == outputs.calls
 
 
+def test_a_winner_that_is_faster_has_a_full_check_behind_it(kopt: Kopt) -> None:
+    winner = REFERENCE.parent / "winners" / "silu_and_mul.sm_90a.cu"
+    options = ("--kernel", KERNEL, "--device", "cuda:0", "--baseline", "reference", "--json")
+    first = kopt("bench", winner, *options)
+    result = BenchResult.model_validate_json(first.stdout)
+    assert (first.code, result.verdict, result.checked) == (ExitCode.PASSED, "faster", "full")
+    again = BenchResult.model_validate_json(kopt("bench", winner, *options).stdout)
+    assert (again.checked, again.check.level) == ("full", "quick")
+    quick = kopt("bench", winner, "--quick", *options)
+    assert BenchResult.model_validate_json(quick.stdout).is_unproven
+    assert quick.code == ExitCode.FELL_SHORT
+
+
 def test_a_sweep_ends_with_a_measured_winner(kopt: Kopt) -> None:
     ending = kopt("run", "--kernel", KERNEL, "--device", "cuda:0", "--rounds", "1", "--json")
     report = RunReport.model_validate_json(ending.stdout)

@@ -101,6 +101,7 @@ def bench_result(verdict: Verdict | None = Verdict.FASTER, **fields: Any) -> Ben
         "timed_outputs": TimedOutputs(calls=214, identical=214, within_gates=0),
         "state": DeviceState(sm_mhz=(1980, 1980), memory_mhz=(2619, 2619), temperature_c=(40, 42)),
         "check": check(),
+        "checked": "full",
         "elapsed_s": 1.2,
     }
     return BenchResult.model_validate(known | fields)

@@ -30,6 +30,7 @@ def begun(check: CheckResult) -> BenchResult:
         device=check.device,
         gpu=None,
         check=check,
+        checked=check.level,
         diagnostics=check.diagnostics,
         elapsed_s=0.0,
     )

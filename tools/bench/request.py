@@ -36,6 +36,8 @@ class BenchRequest:
     draws one after the build, as every measurement that counts does."""
     checked: CheckResult | None = None
     """A passed check of the same candidate, tune values and device, which is then not repeated."""
+    proves: bool = False
+    """Whether `faster` after a quick check is followed by the full check, which then decides."""
     progress: Callable[[str], None] = ignore
     """Called with a short line before each step."""
 

@@ -23,6 +23,7 @@ from kopt.tools.devices.timer import LibrarySide, TimingDevice, TimingFailure
 
 from .baselines import choose_contestants, timing_rejection
 from .bench_outcome import begun, comparisons, measured_facts, notes
+from .full_check import full_check
 from .reference_side import launched_program
 from .request import MAX_PAIRS, MIN_PAIRS, BenchRequest
 from .side_by_side import Contest, Timed, time_side_by_side
@@ -54,7 +55,18 @@ def bench_candidate(request: BenchRequest, device: TimingDevice, settings: Setti
         case = _timed_case(request, device, settings)
         program = launched_program(case, asked, check.compiled)
         result = _bench(request, case, program, result)
+        if request.proves and result.is_unproven:
+            result = _proven(result, full_check(asked, device, settings))
     return result.model_copy(update={"elapsed_s": perf_counter() - start})
+
+
+def _proven(result: BenchResult, full: CheckResult | None) -> BenchResult:
+    """Return `result` with a full check behind it; None: one that passed before."""
+    if full is None:
+        return result.model_copy(update={"checked": "full"})
+    if full.status is Status.PASSED:
+        return result.model_copy(update={"checked": "full", "check": full})
+    return begun(full).model_copy(update={"gpu": result.gpu})
 
 
 def _scrutiny(check: CheckResult) -> tuple[Diagnostic, ...]:

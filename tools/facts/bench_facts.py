@@ -26,6 +26,18 @@ MEASURED_ON = "speedup = baseline time / candidate time, medians over pairs of r
 ESTIMATED_ON = "nothing was timed on sim: a ratio of estimates orders candidates and proves nothing"
 
 
+QUICK_ONLY = "quick check only"
+"""Said of `faster` without a full check."""
+
+
+def answer_words(verdict: Verdict, result: BenchResult) -> str:
+    """Return the verdict in words; of `faster` without a full check that, and what to call."""
+    words = verdict_words(verdict, result.comparisons[0] if result.comparisons else None)
+    if not result.is_unproven:
+        return words
+    return f"{words}; {QUICK_ONLY}: `kopt check --level full` decides"
+
+
 def verdict_words(verdict: Verdict, main: Comparison | None) -> str:
     """Return one sentence: the ratio with its interval, and what stands behind it."""
     if verdict is Verdict.IMPOSSIBLE:
@@ -106,8 +118,9 @@ def bench_facts(result: BenchResult, detail: Detail) -> Facts:
     """Return the facts of a benchmark."""
     facts = head(result, result.check.values_at())
     if result.verdict is not None:
-        main = result.comparisons[0] if result.comparisons else None
-        facts |= {"verdict": result.verdict, "answer": verdict_words(result.verdict, main)}
+        facts |= {"verdict": result.verdict, "answer": answer_words(result.verdict, result)}
+        if result.verdict is Verdict.FASTER:
+            facts |= {"checked": result.checked}
     facts |= {"device": result.device} | given(gpu=result.gpu and result.gpu.name)
     facts |= _why_not_timed(result) | advice(result) | _times(result)
     facts |= given(computed=given(memory_floor_us=result.memory_floor_us))

@@ -44,9 +44,11 @@ def bench_next(result: BenchResult) -> str:
         return mend_and_call("check_correctness", result, device)
     step = f"beam_step with kernel={result.kernel}"
     match result.verdict:
-        case Verdict.FASTER:
+        case Verdict.FASTER if result.is_unproven:
             full = same_call("check_correctness", result, device, "level=full")
             return f"Call {full} to make sure of it, or {step} to go on from it."
+        case Verdict.FASTER:
+            return f"A full check stands behind it. Call {step} to go on from it."
         case Verdict.IMPOSSIBLE:
             return f"Find the work that timed calls skip, then call {same_call('profile', result)}."
         case Verdict.ESTIMATED:

@@ -50,7 +50,9 @@ def test_faster_is_said_with_ratio_interval_baseline_and_device() -> None:
     assert row["noise_threshold_fraction"] == 0.003
     assert facts["gpu"] == "NVIDIA H100 80GB HBM3"
     assert "1.213x faster" in facts["answer"]
-    assert "level=full" in facts["next"]
+    assert "full check stands behind it" in facts["next"]
+    quick = sound(job_reply(done_job(bench_result(checked="quick")), "concise"))
+    assert "level=full" in quick["next"]
 
 
 def test_sim_is_never_said_to_be_faster() -> None:
@@ -142,5 +144,6 @@ def test_reply_links_to_the_whole_result_and_to_a_log_only_where_there_is_one() 
 def test_next_step_keeps_the_tune_values_that_are_no_defaults(verdict: Verdict) -> None:
     passed = check()
     compiled = passed.compiled.model_copy(update={"chosen_tune": {"BLOCK": 512}})
-    tuned = bench_result(verdict, check=passed.model_copy(update={"compiled": compiled}))
+    passed = passed.model_copy(update={"compiled": compiled})
+    tuned = bench_result(verdict, check=passed, checked="quick")
     assert 'tune={"BLOCK": 512}' in sound(job_reply(done_job(tuned), "concise"))["next"]

@@ -1,0 +1,84 @@
+"""What stands behind `faster`: a full check after the timing, paid once for the same content."""
+
+from dataclasses import replace
+
+import pytest
+
+from kopt.config.settings import Settings
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
+from kopt.kernels.problem import Problem
+from kopt.kernels.status import Status, Verdict
+from kopt.tools.bench.request import BenchRequest
+from kopt.tools.bench.stage import bench_candidate
+from kopt.tools.devices.device import Arrays, ExecutionRequest
+from kopt.tools.facts.bench_facts import bench_facts
+from support.bench_cases import CANDIDATE, FakeCompiler
+from support.scripted_timer import Script, ScriptedTimer
+
+FASTER = Script(candidate_us=4.0, reference_us=5.0)
+
+
+@pytest.fixture
+def request_(problem: Problem, compiler: FakeCompiler) -> BenchRequest:
+    del compiler
+    return BenchRequest(Case(problem, problem.workloads[0], CANDIDATE), seed=1, proves=True)
+
+
+def test_faster_without_proof_says_that_the_check_was_quick(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    result = bench_candidate(replace(request_, proves=False), ScriptedTimer(FASTER), settings)
+    assert (result.verdict, result.checked) == (Verdict.FASTER, "quick")
+    facts = bench_facts(result, "concise")
+    assert facts["checked"] == "quick"
+    assert facts["answer"].endswith("; quick check only: `kopt check --level full` decides")
+
+
+def test_faster_has_a_full_check_behind_it_and_pays_it_once(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    first, second = ScriptedTimer(FASTER), ScriptedTimer(FASTER)
+    result = bench_candidate(request_, first, settings)
+    assert (result.verdict, result.checked, result.check.level) == (Verdict.FASTER, "full", "full")
+    again = bench_candidate(request_, second, settings)
+    assert (again.verdict, again.checked, again.check.level) == (Verdict.FASTER, "full", "quick")
+    assert len(second.executions) < len(first.executions)
+
+
+@pytest.mark.parametrize("changed", ["candidate", "oracle", "tune"])
+def test_other_content_is_checked_anew(
+    request_: BenchRequest, settings: Settings, changed: str
+) -> None:
+    bench_candidate(request_, ScriptedTimer(FASTER), settings)
+    case = request_.case
+    if changed == "candidate":
+        case = replace(case, candidate=Candidate(CANDIDATE.source + "// more\n", "mine.cu"))
+    elif changed == "oracle":
+        oracle = case.problem.folder / "oracle.py"
+        oracle.write_text(oracle.read_text() + "# other\n")
+    else:
+        case = replace(case, tune={"LANES": 64})
+    result = bench_candidate(replace(request_, case=case), ScriptedTimer(FASTER), settings)
+    assert (result.checked, result.check.level) == ("full", "full")
+
+
+def test_what_the_full_check_refuses_has_its_status_and_no_verdict(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    def spoil(request: ExecutionRequest, outputs: Arrays) -> None:
+        if request.schedule_seed > 0:  # of a full check only
+            outputs["y_bf16"][0, 0] = 1e4
+
+    for _ in range(2):  # a failure is not kept
+        result = bench_candidate(request_, ScriptedTimer(replace(FASTER, spoil=spoil)), settings)
+        assert (result.status, result.verdict) == (Status.INCORRECT, None)
+        assert (result.comparisons, result.check.level) == ((), "full")
+
+
+def test_a_slower_candidate_is_not_checked_further(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    script = Script(candidate_us=6.0, reference_us=5.0)
+    result = bench_candidate(request_, ScriptedTimer(script), settings)
+    assert (result.verdict, result.checked) == (Verdict.SLOWER, "quick")

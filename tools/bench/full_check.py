@@ -1,0 +1,67 @@
+"""The full check that stands behind `faster`, paid once for the same content.
+
+It follows the timing, for nothing else may use the GPU or the cores while it is timed. That it was
+passed is kept for a day under what it depends on: candidate, tune values, compiler, device, the
+problem with its oracle and workloads, and kopt's version. A failure is never kept: the next check
+says what it finds.
+"""
+
+from dataclasses import replace
+
+import kopt
+from kopt.config.settings import Settings
+from kopt.kernels.case import Case
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.record import Record
+from kopt.kernels.status import Status
+from kopt.tools.check.case_data import CaseKey
+from kopt.tools.check.oracle_cache import case_hash
+from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.stage import check_candidate
+from kopt.tools.devices.timer import TimingDevice
+
+from .kept_records import keep, load_kept
+
+
+class PassedFullCheck(Record):
+    """That a full check was passed."""
+
+    executions: int
+
+
+def full_check(asked: CheckRequest, device: TimingDevice, settings: Settings) -> CheckResult | None:
+    """Return the result of the full check of what `asked` checks; None where it is kept as passed.
+
+    Raises:
+        ToolError: The oracle is at fault.
+        SetupError: No compiler, or KOPT_HOME cannot be written.
+        InfraError: The device failed, not the candidate.
+    """
+    key = _key(asked, device)
+    if load_kept(settings, key, PassedFullCheck) is not None:
+        return None
+    asked.progress("full check")
+    check = check_candidate(replace(asked, level="full"), device, settings)
+    if check.status is Status.PASSED:
+        executions = sum(one.executions for one in check.workloads)
+        keep(settings, key, PassedFullCheck(executions=executions))
+    return check
+
+
+def _key(asked: CheckRequest, device: TimingDevice) -> dict[str, str]:
+    case = asked.case
+    return {
+        "kind": "full check",
+        "kopt": kopt.__version__,
+        "device": device.facts.uuid,
+        "driver": device.facts.driver_version,
+        "arch": asked.arch,
+        "compiler": asked.compiler,
+        "candidate": case.candidate.id,
+        "tune": str(sorted((case.full_tune or {}).items())),
+        "problem": " ".join(_oracle_hash(case.at(workload)) for workload in case.domain_from_here),
+    }
+
+
+def _oracle_hash(case: Case) -> str:
+    return case_hash(CaseKey(case.problem, case.workload, 0, "normal"))

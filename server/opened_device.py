@@ -9,7 +9,6 @@ from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.tools.device_choice import gpu_problem, open_device
 from kopt.tools.devices.device import Device
 from kopt.tools.devices.timer import TimingDevice
-from kopt.tools.sandbox.policy import gpu_devices
 from kopt.tools.sim.device import SimDevice
 
 
@@ -54,8 +53,6 @@ def opened_device(
         ToolError: The architecture contradicts the GPU.
         SetupError: There is no such GPU here, or what it needs is not installed.
     """
-    if choice.name == "auto" and gpu_devices() and (problem := gpu_problem()):
-        show(f"on sim, although there is a GPU: {problem}")
     with ExitStack() as stack:
         try:
             opening = open_device(choice.name, settings, show, has_spare=choice.has_spare)

@@ -8,8 +8,7 @@ from itertools import count
 from kopt.config.callbacks import ignore
 from kopt.config.settings import Settings
 from kopt.server.opened_device import DeviceChoice, OpenedDevice, opened_device
-from kopt.tools.device_choice import gpu_problem
-from kopt.tools.sandbox.policy import gpu_devices
+from kopt.tools.device_choice import device_name
 
 from .requests import Progress
 
@@ -48,7 +47,7 @@ class WarmDevices:
         """
         self._show = show
         try:
-            known = self._resolved(name)
+            known = device_name(name, show)
             if known not in self._opened:
                 self._opened[known] = self._stack.enter_context(self._open(known))
             yield self._opened[known]
@@ -65,15 +64,6 @@ class WarmDevices:
         choice = DeviceChoice(name, sim_name='device "sim"')
         with opened_device(choice, self._settings, lambda line: self._show(line)) as opened:
             yield opened
-
-    def _resolved(self, name: str) -> str:
-        """Return one name for each device: `auto` and `cuda:0` share a worker."""
-        if name != "auto":
-            return "cuda:0" if name == "cuda" else name
-        problem = gpu_problem()
-        if problem is not None and gpu_devices():
-            self._show(f"on sim, although there is a GPU: {problem}")
-        return "cuda:0" if problem is None else "sim"
 
 
 @dataclass(frozen=True)

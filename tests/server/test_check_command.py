@@ -1,23 +1,21 @@
 """`kopt check` and `kopt profile`: how results read, over records that the stages would give."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kopt.config.settings import Settings
 from kopt.kernels.check_result import CheckResult, Mismatch, TensorAccuracy, WorkloadCheck
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.server import opened_device
 from kopt.server.exits import ExitCode
+from kopt.tools import device_choice
 from kopt.tools.check import stage as check_stage
 from kopt.tools.check.stage import CheckRequest
 from kopt.tools.facts.check_facts import check_facts
-from kopt.tools.sim.device import SimDevice
 from support.command_line import Kopt
 from support.named_gpu import NamedGpu, opener
 
@@ -224,13 +222,8 @@ def test_a_gpu_that_cannot_be_used_is_named_where_auto_takes_sim(
     kopt: Kopt, answer: Answer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer(Status.PASSED)
-    monkeypatch.setattr(opened_device, "gpu_devices", lambda: (Path("/dev/nvidia0"),))
-    monkeypatch.setattr(opened_device, "gpu_problem", lambda: "no cuda.bindings")
-
-    def open_sim(*_: object) -> nullcontext[SimDevice]:
-        return nullcontext(SimDevice(Settings(Path())))
-
-    monkeypatch.setattr(opened_device, "open_device", open_sim)
+    monkeypatch.setattr(device_choice, "gpu_devices", lambda: (Path("/dev/nvidia0"),))
+    monkeypatch.setattr(device_choice, "gpu_problem", lambda: "no cuda.bindings")
     assert "on sim, although there is a GPU: no cuda.bindings" in kopt("check", REFERENCE).stderr
 
 

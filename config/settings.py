@@ -124,6 +124,8 @@ class Settings:
     """Folder of what libraries build for themselves: FlashInfer's kernels and the like."""
     reports = _HomeFolder("reports")
     """Folder of what profilers and sanitizers wrote, by kernel and candidate."""
+    reviews = _HomeFolder("reviews")
+    """Folder of the pages of reviews."""
     winners = _HomeFolder("winners")
     """Folder of promoted winners, one folder a problem."""
     jobs_folder = _HomeFolder("jobs")

@@ -27,6 +27,7 @@ COMMANDS = {
     "check": LazyCommand("check_file", "Check a candidate against the fp64 oracle."),
     "bench": LazyCommand("bench_file", "Time a candidate against the library's kernel."),
     "verify": LazyCommand("verify_receipt", "Measure a promoted winner again, from its receipt."),
+    "review": LazyCommand("review_file", "Whether a kernel is as fast as somebody says."),
     "export": LazyCommand("export", "A winner as ordinary code: CUDA, torch, TVM-FFI, Trace."),
     "profile": LazyCommand("profile_file", "What limits a candidate: bytes, time, counters."),
     "run": LazyCommand("run_kernel", "Search for a faster kernel."),
@@ -48,6 +49,7 @@ Examples:
   kopt compile mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048 --arch sm_100a,sm_90a
   kopt check mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048
   kopt bench mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048
+  kopt review theirs.cu --claim 1.7x --kernel add_rmsnorm_fp4quant_b128xh2048
   kopt profile mine.cu --kernel add_rmsnorm_fp4quant_b128xh2048
   kopt run --kernel add_rmsnorm_fp4quant_b128xh2048
   kopt step --kernel add_rmsnorm_fp4quant_b128xh2048 mine.cu

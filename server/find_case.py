@@ -61,6 +61,20 @@ def _kernel_of(file: Path, kernel_id: str | None, settings: Settings) -> tuple[P
     )
 
 
+def refuse_foreign_kernel(case: Case) -> None:
+    """Refuse a kernel that `where` leaves out; a header with mistakes is the check's.
+
+    Raises:
+        ToolError: The message has what `where` holds for.
+    """
+    claimed = [workload.name for workload in case.domain]
+    if claimed and case.workload.name not in claimed:
+        raise ToolError(
+            f"{case.candidate.name} does not claim {case.workload.name}: its `where` holds for "
+            f"{', '.join(claimed)}"
+        )
+
+
 def find_problems(parts: Sequence[str], settings: Settings) -> tuple[Problem, ...]:
     """Return every problem, with only the workloads whose kernel id contains one of `parts`.
 

@@ -15,7 +15,7 @@ FLOORS = {
     "tools": (
         *("sandbox", "cuda", "devices", "sim", "gpu", "gpu/worker"),
         *("estimate", "profiling", "sanitize", "check", "bench", "export", "docs", "facts"),
-        "selftest",
+        *("selftest", "review"),
     ),
     "search": (
         *("records", "storage", "selection"),

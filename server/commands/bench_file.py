@@ -6,14 +6,13 @@ from typing import Literal, get_args
 
 import click
 
-from kopt.config.errors import ToolError
 from kopt.kernels.bench_result import BenchResult, without_samples
 from kopt.kernels.case import Case
 from kopt.kernels.status import Status, Verdict
 from kopt.search.store.winner import pin_tune
 from kopt.server.bench_table import TableRequest, show_table
 from kopt.server.exits import ExitCode
-from kopt.server.find_case import find_case, find_problems
+from kopt.server.find_case import find_case, find_problems, refuse_foreign_kernel
 from kopt.server.opened_device import DeviceChoice, opened_device, timing_device
 from kopt.server.options import device_arch_option, device_option, tune_option
 from kopt.server.progress import status_line
@@ -197,7 +196,7 @@ def _refuse_contradictions(options: BenchOptions) -> None:
 
 def _promote(session: Session, options: BenchOptions, case: Case) -> ExitCode:
     """Promote the candidate, its tune values made the defaults of its header."""
-    _refuse_foreign_kernel(case)
+    refuse_foreign_kernel(case)
     if case.tune:
         pinned = replace(case.candidate, source=pin_tune(case.candidate.source, case.tune))
         case = Case(case.problem, case.workload, pinned)
@@ -212,16 +211,6 @@ def _promote(session: Session, options: BenchOptions, case: Case) -> ExitCode:
         result = promote_candidate(request, lambda: timing_device(choice, settings, show), settings)
     session.show(result, promotion_view(str(options.file), result))
     return ExitCode.PASSED if result.outcome == "promoted" else ExitCode.FELL_SHORT
-
-
-def _refuse_foreign_kernel(case: Case) -> None:
-    """Refuse a kernel that `where` leaves out; a header with mistakes is the check's."""
-    claimed = [workload.name for workload in case.domain]
-    if claimed and case.workload.name not in claimed:
-        raise ToolError(
-            f"{case.candidate.name} does not claim {case.workload.name}: its `where` holds for "
-            f"{', '.join(claimed)}"
-        )
 
 
 def _exit_code(result: BenchResult) -> ExitCode:

@@ -19,7 +19,9 @@ from kopt.tools.bench.request import BenchRequest
 from kopt.tools.check.request import CheckRequest
 
 if TYPE_CHECKING:
+    from kopt.kernels.review_result import ReviewResult
     from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest
+    from kopt.tools.review.stage import ReviewRequest
 
 _NEVER_BUILT = (Status.PLAN_ERROR, Status.REFUSED, Status.COMPILE_ERROR)
 
@@ -91,6 +93,18 @@ def profile_choices(
 
     on_device = replace(request, arch=opened.arch)
     return choices.profile_choices(on_device, settings, _profiling_devices(opened, settings))
+
+
+def review(request: "ReviewRequest", opened: OpenedDevice, settings: Settings) -> "ReviewResult":
+    """Return whether a claim holds; on sim nothing is said of speed, unless physics refutes it.
+
+    Raises:
+        ToolError: The problem's oracle or reference kernel is at fault.
+    """
+    from kopt.tools.review.stage import Reviewer, review_candidate
+
+    on_device = replace(request, arch=opened.arch)
+    return review_candidate(on_device, Reviewer(opened.device, opened.timer, settings))
 
 
 def _profiling_devices(opened: OpenedDevice, settings: Settings) -> "ProfileDevices":

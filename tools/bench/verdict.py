@@ -11,9 +11,10 @@ from kopt.kernels.status import Verdict
 
 from .intervals import Interval
 
-# A data-sheet peak is a rounded number; no copy comes within 5 % of it.
-_ABOVE_PEAK = 1.02
-_ENOUGH_ROTATION = 4.0
+ABOVE_PEAK = 1.02
+"""A data-sheet peak is a rounded number; no copy comes within 5 % of it."""
+ENOUGH_ROTATION = 4.0
+"""Buffer sets of so many times the L2 leave nothing of a set in it."""
 
 
 def decide(interval: Interval, threshold: float) -> Verdict | None:
@@ -41,8 +42,12 @@ def is_impossible(latency_us: float, model: ByteModel, gpu: GpuSpec, rotation: R
 
     Only for rotations of at least 4 times the L2: below, a part of the bytes may lie in the cache.
     """
-    floor_us = memory_floor_us(model, gpu) / _ABOVE_PEAK
-    return rotation.over_l2 >= _ENOUGH_ROTATION and latency_us < floor_us
+    return rotation.over_l2 >= ENOUGH_ROTATION and latency_us < least_memory_us(model, gpu)
+
+
+def least_memory_us(model: ByteModel, gpu: GpuSpec) -> float:
+    """Return the time below which memory cannot have moved the workload's bytes."""
+    return memory_floor_us(model, gpu) / ABOVE_PEAK
 
 
 def final_verdict(decided: Verdict | None, impossible: bool, like_for_like: LikeForLike) -> Verdict:

@@ -1,0 +1,180 @@
+"""`kopt review FILE --claim 1.7x`: whether a kernel that somebody else says is fast, is."""
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from kopt.config.counted import counted
+from kopt.config.errors import SetupError
+from kopt.config.files import ensure_folder, write_atomically
+from kopt.config.settings import Settings
+from kopt.kernels.case import Case
+from kopt.kernels.review_result import Claim, ReviewAnswer, ReviewResult
+from kopt.server.exits import ExitCode
+from kopt.server.find_case import find_case, refuse_foreign_kernel
+from kopt.server.opened_device import DeviceChoice, opened_device
+from kopt.server.options import (
+    device_arch_option,
+    device_option,
+    file_argument,
+    tune_option,
+)
+from kopt.server.progress import status_line
+from kopt.server.session import Session, command_body
+from kopt.server.views.review_page import review_markdown, review_view
+from kopt.server.work.stages import review
+from kopt.tools.facts.wording import short_id
+from kopt.tools.review.stage import ReviewRequest, refuse_unknown_baseline
+
+EPILOG = """\b
+Examples:
+  kopt review theirs.cu --claim 1.7x --kernel silu_and_mul_b8xh14336
+  kopt review theirs.cu --claim 1.3 --mean --kernel silu_and_mul_b8xh14336
+  kopt review theirs.cu --claim 2x --against reference --kernel silu_and_mul_b8xh14336
+  kopt review theirs.cu --claim 50x --kernel silu_and_mul_b8xh14336 --device sim --arch sm_90a
+
+\b
+Full check, compute-sanitizer and paired timing at every workload that the header
+claims, and the most that physics leaves; then one page (docs/review.md has the
+rule). On sim nothing is timed: what is wrong is refuted there, and a claim that
+no kernel can reach on a GPU of --arch, where a winner's receipt has a baseline's
+time.
+Exit codes: 0 the claim holds, 1 it does not, 2 wrong usage, 3 it cannot be told,
+or this machine lacks something."""
+
+_EXIT_CODES: dict[ReviewAnswer, ExitCode] = {
+    "holds": ExitCode.PASSED,
+    "does_not_hold": ExitCode.FELL_SHORT,
+    "cannot_be_told": ExitCode.MACHINE,
+}
+_MOST = 1e6  # a claim beyond is a slip of the pen
+
+
+def _speedup(_: click.Context, __: click.Parameter, text: str) -> float:
+    """Read `1.7x` or `1.7`."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*[xX\u00d7]?", text.strip())
+    if found is None:
+        raise click.BadParameter(
+            f"{text!r} is not of the form 1.7x: baseline time / the kernel's time"
+        )
+    speedup = float(found[1])
+    if not 1 < speedup <= _MOST:
+        raise click.BadParameter(f"{text}: a claim is above 1x, and at most {_MOST:,.0f}x")
+    return speedup
+
+
+@dataclass(frozen=True)
+class ReviewOptions:
+    """The options of `kopt review`."""
+
+    file: Path
+    claim: float
+    kernel: str | None
+    against: str | None
+    mean: bool
+    device: str
+    arch: str | None
+    tune: dict[str, int] | None
+    page: Path | None
+
+
+@click.command("review", epilog=EPILOG)
+@file_argument
+@click.option(
+    "--claim",
+    required=True,
+    callback=_speedup,
+    metavar="SPEEDUP",
+    help="What is claimed: 1.7x, baseline time / the kernel's time.",
+)
+@click.option(
+    "--kernel",
+    metavar="ID",
+    help="Kernel id (kopt list) that the claim is of. Default: the problem in whose folder the "
+    "file lies, and every workload that the header claims.",
+)
+@click.option(
+    "--against",
+    metavar="NAME",
+    help="The claim's baseline: a library's function as `kopt show ID` names it, or reference.  "
+    "[default: the fastest that does the same work]",
+)
+@click.option(
+    "--mean",
+    is_flag=True,
+    help="The claim is of the geometric mean over every workload that the header claims.",
+)
+@device_option
+@device_arch_option
+@tune_option
+@click.option(
+    "--page",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Where the page is written, as Markdown.  [default: a file in KOPT_HOME/reviews]",
+)
+@command_body(ReviewOptions)
+def command(session: Session, options: ReviewOptions) -> int:
+    """Say whether a kernel is as fast as somebody claims: it holds, does not, or cannot be told.
+
+    The kernel is a candidate, checked and timed as your own would be. Nothing that its author says
+    is believed, and the page has everything that the answer rests on.
+    """
+    settings = session.settings
+    case = find_case(options.file, options.kernel, settings, options.tune)
+    if options.kernel is None and case.domain:
+        case = case.at(case.domain[0])
+    refuse_foreign_kernel(case)
+    claim = Claim(speedup=options.claim, against=options.against, is_mean=options.mean)
+    refuse_unknown_baseline(claim, case.problem)
+    path = options.page or _default_page(case, settings)
+    _refuse_unwritable(path)
+
+    def make(keep: Callable[[ReviewResult], None]) -> ReviewResult:
+        choice = DeviceChoice(options.device, options.arch, has_spare=False)
+        claimed = (case.workload,) if options.kernel is not None else case.domain_from_here
+        with (
+            status_line(quiet=session.as_json) as show,
+            opened_device(choice, settings, show) as opened,
+        ):
+            request = ReviewRequest(case, claim, claimed, progress=show, keep=keep)
+            result = review(request, opened, settings)
+        result = result.model_copy(update={"page_path": str(path)})
+        _write(path, review_markdown(result))
+        return result
+
+    found = session.show_growing(make, review_view, _amount)
+    return ExitCode.INTERRUPTED if found is None else _EXIT_CODES[found.answer]
+
+
+def _default_page(case: Case, settings: Settings) -> Path:
+    stem = re.sub(r"[^\w.-]", "_", case.candidate.name.removesuffix(".cu"))[:60]
+    name = f"{case.kernel_id}.{stem}-{short_id(case.candidate.id)}.md"
+    return ensure_folder(settings.reviews) / name
+
+
+def _refuse_unwritable(path: Path) -> None:
+    """Refuse, before minutes of work, a page that could not be written.
+
+    Raises:
+        SetupError: Its folder does not exist or cannot be written.
+    """
+    folder = path.absolute().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise SetupError(f"cannot write {path}: {folder} is no folder that can be written")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        write_atomically(path, text, mode=0o644)
+    except OSError as error:
+        raise SetupError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _amount(result: ReviewResult) -> str:
+    timed = sum(one.bench is not None for one in result.workloads)
+    return f"the check, and the timing of {timed} of {counted(len(result.workloads), 'workload')}"

@@ -1,0 +1,1 @@
+"""Reviews of claims: full check, sanitizer and timing of a kernel that is said to be fast."""

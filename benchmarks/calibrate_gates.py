@@ -27,9 +27,9 @@ from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.rounding import round_to_bf16
 from kopt.tools.check.accuracy import measure_accuracy
-from kopt.tools.check.bf16_gate import bf16_error_ratio, bf16_row_ratios
 from kopt.tools.check.case_data import CaseData
 from kopt.tools.check.code_gate import scale_index, suspects
+from kopt.tools.check.half_gate import half_error_ratio, half_row_ratios
 from kopt.tools.check.judge import judge
 from kopt.tools.check.number_formats import CODE_FORMATS, magnitudes, ordinals, storage_bits
 from kopt.tools.check.output import Output
@@ -176,7 +176,7 @@ def _measure_output(output: Output, outputs: dict[str, Output], seen: Extremes) 
         for other in outputs.values()
         if other.reference.scaled_by is not None
     }
-    ratio, rows = bf16_error_ratio(output), bf16_row_ratios(output)
+    ratio, rows = half_error_ratio(output), half_row_ratios(output)
     if ratio is not None and rows is not None:
         steps = _steps(output, indices)
         error = np.abs(output.values_at(indices) - reference.exact_at(indices))

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from .oracle import Arrays, Inputs
 from .problem import Problem, TensorSpec
 
-_VALUES = ("bfloat16", "float16", "float32")
+_VALUES = ("bfloat16", "float16", "float32", "float64")
 _GROUP = 16  # columns that lean to one side together: a whole block of nvfp4 has one sign
 _FARTHEST_SCORES = np.array([24.0, 126.0, 130.0, 250.0, 1000.0], dtype=np.float32)
 _CODE_GATES = (-14.0, 4.0)  # below, a block's scale is 0 beside one of ordinary size

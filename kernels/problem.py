@@ -33,7 +33,7 @@ from .yaml_types import NAMED, Flag, Mistake, Text, expression, form, known
 
 Role = Literal["in", "out", "inout"]
 Layout = Literal["row_major", "sf_128x4"]
-Tolerance = Literal["nvfp4", "fp8", "bf16"]
+Tolerance = Literal["nvfp4", "fp8", "bf16", "fp16", "fp32", "fp64", "exact"]
 
 MAX_RANK = 5
 
@@ -42,6 +42,10 @@ TOLERANCES: dict[Tolerance, str] = {
     "step from exact; residual bit-exact",
     "fp8": "codes within one step and only near a midpoint; scales at most one step from exact",
     "bf16": "relative L2 against correct rounding, in total and per row; at most 2 ulp",
+    "fp16": "relative L2 against correct rounding, in total and per row; at most 2 ulp",
+    "fp32": "relative error at most 2^-16",
+    "fp64": "relative error at most 2^-40",
+    "exact": "equal: integers, and sums that every order of operations gives alike",
 }
 """What each asks of an output, in words; docs/correctness.md says more."""
 

@@ -1,4 +1,4 @@
-"""Correct rounding into bfloat16, e4m3 and e2m1: nearest, ties to even, in one step from float64.
+"""Correct rounding into floats of 16 bits and fewer: nearest, ties to even, one step from float64.
 
 The oracles round with these functions and nothing else. ml_dtypes is only the storage type here:
 it rounds from float64 through float32, which moves values next to a midpoint, and turns e4m3
@@ -20,6 +20,7 @@ from .dtypes import numpy_dtype
 from .wide_work import run_wide, slices
 
 E4M3_MAX = 448.0
+E5M2_MAX = 57344.0
 E2M1_MAX = 6.0
 
 _EXPONENT_SHIFT = np.int64(52)
@@ -44,6 +45,7 @@ class _Format:
 
 
 _BF16 = _Format(7, -126, 2.0**128, 0x7FC0, 15, np.uint16)
+_E5M2 = _Format(2, -14, E5M2_MAX, 0x7F, 7, np.uint8)
 _E4M3 = _Format(3, -6, E4M3_MAX, 0x7F, 7, np.uint8)
 _E2M1 = _Format(1, 0, E2M1_MAX, 0x7, 3, np.uint8)
 
@@ -54,6 +56,17 @@ def round_to_bf16(x: npt.ArrayLike) -> npt.NDArray[Any]:
     """Return `x` as ml_dtypes bfloat16; magnitudes past the last midpoint become infinity."""
     codes = _encode(x, _BF16)
     return codes.view(numpy_dtype("bfloat16"))
+
+
+def round_to_fp16(x: npt.ArrayLike) -> npt.NDArray[np.float16]:
+    """Return `x` as float16; magnitudes past the last midpoint, 65,520, become infinity."""
+    with np.errstate(over="ignore"):
+        return np.asarray(x, dtype=np.float64).astype(np.float16)
+
+
+def round_to_e5m2(x: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return `x` as ml_dtypes float8_e5m2, saturating to +-57,344; NaN stays NaN."""
+    return _encode(x, _E5M2).view(numpy_dtype("float8_e5m2"))
 
 
 def round_to_e4m3(x: npt.ArrayLike) -> npt.NDArray[Any]:

@@ -181,7 +181,7 @@ def _fp32_normed(run: OracleRun) -> npt.NDArray[np.float32]:
 
 
 @pytest.mark.parametrize("regime", REGIMES)
-def test_flashinfers_order_in_fp32_passes_the_bf16_gate(regime: str) -> None:
+def test_flashinfers_order_in_fp32_passes_the_half_gate(regime: str) -> None:
     run = draw(PLAIN, {"B": 16, "H": 4096}, regime)
     got = round_to_bf16(_fp32_normed(run))
     assert l2_ratio(got, run.outputs["input"]) < 1.9

@@ -55,7 +55,7 @@ def test_the_oracle_of_the_tiny_problem_loads(tmp_path: Path) -> None:
         ),
         ("{B: 8, H: 64}", "{B: 8}", "no value for H"),
         ("{B: 8, H: 64}", "{B: 8, H: 64, HB: 4}", "'HB' is no variable axis"),
-        ("tolerance: bf16", "tolerance: fp16", "expected one of nvfp4, fp8, bf16; got 'fp16'"),
+        ("tolerance: bf16", "tolerance: fp6", "expected one of nvfp4, fp8, bf16, fp16, fp32"),
         ("value: 2.0", "value: 1e999", "expected a finite number"),
         ("value: 2.0", "value: two", "expected a finite number, got 'two'"),
         ("scale: {dtype: float32", "scale: {dtype: int32", "expected an integer, got '2.0'"),

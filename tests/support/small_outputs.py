@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from kopt.kernels.oracle import ScaledBy
 from kopt.kernels.rounding import decode, round_to_bf16
-from kopt.tools.check.number_formats import bf16_ulp, storage_bits
+from kopt.tools.check.number_formats import half_ulp, storage_bits
 from kopt.tools.check.output import Output
 from kopt.tools.check.reference import Reference, RowNoise
 
@@ -55,7 +55,7 @@ def bf16_rows(
     slack: float | None = None,
 ) -> Output:
     """Return bfloat16 rows of `got`, which holds bfloat16 values, beside `exact` rounded."""
-    right, ulp = round_to_bf16(exact), bf16_ulp(exact)
+    right, ulp = round_to_bf16(exact), half_ulp(exact)
     assert np.array_equal(decode(round_to_bf16(got)), got)
     with np.errstate(invalid="ignore"):
         error = np.where(np.isfinite(exact), decode(right) - exact, 0.0)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from kopt.kernels.check_result import TensorAccuracy
 
-from .bf16_gate import bf16_error_ratio
 from .code_gate import scale_index, suspects
+from .half_gate import half_error_ratio
 from .number_formats import FLOAT_FORMATS, decode_bits
 from .output import Indices, Output
 from .tolerances import FIXED_MAX_ABS, FIXED_MAX_REL
@@ -65,7 +65,7 @@ def _measure(output: Output, outputs: Mapping[str, Output]) -> TensorAccuracy:
         max_abs=max_abs,
         max_rel=max_rel,
         within_fixed_limits=max_abs < FIXED_MAX_ABS and max_rel < FIXED_MAX_REL,
-        l2_ratio=bf16_error_ratio(output),
+        l2_ratio=half_error_ratio(output),
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .number_formats import CODE_FORMATS
+from .number_formats import CODE_FORMATS, HALF_FORMATS
 from .output import Finding, Indices, Output, finding_at_first
 from .reference import CHUNK_ELEMENTS
 from .signed_errors import STEPS_PER_UNIT, Steps, rounded_before, signed_errors
@@ -176,7 +176,9 @@ def _shared_errors(output: Output, errors: _Errors, of_rows: Sequence[npt.NDArra
     largest = _concentration(reference.exact, reference.rows)
     for array in of_rows:
         largest = np.maximum(largest, _concentration(array, reference.rows))
-    every = STEPS_PER_UNIT[reference.number_format] * BF16_ROUNDING * reference.columns
+    # A rounding to float16 is as many of its own steps as one to bfloat16 is of those.
+    steps_of = "bfloat16" if reference.number_format in HALF_FORMATS else reference.number_format
+    every = STEPS_PER_UNIT[steps_of] * BF16_ROUNDING * reference.columns
     return largest * np.minimum(every, 3 * errors.squared)
 
 

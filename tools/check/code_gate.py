@@ -1,4 +1,4 @@
-"""Codes of e2m1 and e4m3 and their block scales: right, or next to right at a boundary.
+"""Codes of e2m1, e4m3 and e5m2 and their block scales: right, or next to right at a boundary.
 
 With q = exact / scale, code c of magnitude v(c) is right for q between the midpoints to its
 neighbours. Rounding q's intermediates moves q by a relative error that CODE_WINDOW bounds, so code
@@ -94,7 +94,7 @@ def _acceptable(output: Output, scale: Output | None, indices: Indices) -> npt.N
         factor = np.abs(scale.values_at(scale_index(output, scale, indices)))
     slack = output.reference.slack_at(indices)
     lower, upper = rounding_window(number_format)
-    step = np.abs(code)
+    step = np.minimum(np.abs(code), lower.size - 1)  # a right infinity of e5m2
     magnitude = np.abs(exact)
     # Multiplying the bounds avoids dividing by a zero scale; inf * 0 for the largest code is NaN.
     with np.errstate(invalid="ignore"):

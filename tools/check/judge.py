@@ -11,16 +11,20 @@ from typing import Any
 
 import numpy.typing as npt
 
-from .bf16_gate import bf16_gate
 from .bias_gate import Inputs, Partners, bias_gate
 from .case_data import CaseData
 from .code_gate import code_gate, code_scale_gate, float_scale_gate
-from .number_formats import CODE_FORMATS
+from .half_gate import half_gate
+from .number_formats import CODE_FORMATS, HALF_FORMATS
 from .output import Finding, Output, initial_bits
 from .plain_gates import exact_gate, finite_gate, float_gate, untouched_gate
 from .signed_errors import STEPS_PER_UNIT
 
-GATES = {"bfloat16": bf16_gate, "float32": float_gate}
+GATES = {
+    **dict.fromkeys(HALF_FORMATS, half_gate),
+    "float32": float_gate,
+    "float64": float_gate,
+}
 """What judges values, by number format; without an entry there is one right answer."""
 SCALE_GATES = {"float8_e4m3fn": code_scale_gate, "float32": float_scale_gate}
 """What judges block scales, by dtype; without an entry they are values like any others."""

@@ -17,8 +17,12 @@ Bits = npt.NDArray[Any]
 E2M1 = "e2m1"
 """The logical format of packed codes; its storage dtype is uint8 with two codes per byte."""
 
-CODE_FORMATS = (E2M1, "float8_e4m3fn")
-FLOAT_FORMATS = (*CODE_FORMATS, "bfloat16", "float16", "float32", "float64", "float8_e5m2")
+CODE_FORMATS = (E2M1, "float8_e4m3fn", "float8_e5m2")
+HALF_FORMATS = {"bfloat16": (8, -133), "float16": (11, -24)}
+"""Formats of 16 bits: bits of the significand, exponent of the least spacing."""
+FLOAT_FORMATS = (*CODE_FORMATS, *HALF_FORMATS, "float32", "float64")
+
+_FINITE = {E2M1: 8, "float8_e4m3fn": 127, "float8_e5m2": 124}
 
 _SIGN_SHIFT = {
     E2M1: 3,
@@ -64,20 +68,26 @@ def ordinals(bits: Bits, number_format: str) -> npt.NDArray[np.int64]:
 
 @cache
 def magnitudes(number_format: str) -> npt.NDArray[np.float64]:
-    """Return the non-negative numbers of a code format by ordinal: 8 for e2m1, 127 for e4m3."""
-    if number_format not in CODE_FORMATS:
-        raise KeyError(number_format)
-    count = 8 if number_format == E2M1 else 127
+    """Return the finite non-negative numbers of a code format by ordinal, 8 for e2m1."""
+    count = _FINITE[number_format]
     values = decode_bits(np.arange(count, dtype=np.uint8), number_format)
     values.setflags(write=False)
     return values
 
 
-def bf16_ulp(values: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float64]:
-    """Return the spacing of bfloat16 at each value: 2^-7 for 1 up to 2, never below 2^-133."""
+def half_ulp(
+    values: npt.NDArray[np.floating[Any]], number_format: str = "bfloat16"
+) -> npt.NDArray[np.float64]:
+    """Return the spacing of a 16-bit format at each value: of bfloat16, 2^-7 for 1 up to 2."""
+    bits, least = HALF_FORMATS[number_format]
     _, exponent = np.frexp(values.astype(np.float64))
-    ulp: npt.NDArray[np.float64] = np.ldexp(1.0, np.maximum(exponent - 8, -133))
+    ulp: npt.NDArray[np.float64] = np.ldexp(1.0, np.maximum(exponent - bits, least))
     return ulp
+
+
+def half_step(number_format: str) -> float:
+    """Return the largest relative error of one rounding to a 16-bit format: 2^-8 for bfloat16."""
+    return float(2.0 ** -HALF_FORMATS[number_format][0])
 
 
 def show(bits: Bits, number_format: str) -> str:

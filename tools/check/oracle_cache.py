@@ -38,7 +38,7 @@ from .reference import Reference, RowNoise
 
 Array = npt.NDArray[Any]
 
-_FORMAT = "3"
+_FORMAT = "4"
 _ENTRY = "entry.json"
 _LIMIT_BYTES = 4 << 30
 

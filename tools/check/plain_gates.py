@@ -1,4 +1,4 @@
-"""The gates without a window of their own: numbers, one right answer, float32, bytes left alone.
+"""The gates without a window of their own: numbers, one right answer, wide floats, untouched bytes.
 
 Each refuses elements of one output, or none. NaN and infinity are refused before any tolerance is
 applied; padding, masked rows and the rest of an inout tensor must keep their bytes.
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .number_formats import E2M1, FLOAT_FORMATS
 from .output import Finding, Output, finding_at_first, outside_window
-from .tolerances import FLOAT32_WINDOW
+from .tolerances import FLOAT32_WINDOW, FLOAT64_WINDOW
 
 
 def finite_gate(output: Output) -> Finding | None:
@@ -39,9 +39,11 @@ def exact_gate(output: Output) -> Finding | None:
 
 def float_gate(output: Output) -> Finding | None:
     """Refuse values outside the window around the exact one; infinities must be the same."""
-    wrong = outside_window(output, output.differing, FLOAT32_WINDOW)
-    note = f"a float32 result may be off by {FLOAT32_WINDOW:.2g} of its exact value"
-    return finding_at_first(output, "float32", wrong, note)
+    number_format = output.reference.number_format
+    window = FLOAT64_WINDOW if number_format == "float64" else FLOAT32_WINDOW
+    wrong = outside_window(output, output.differing, window)
+    note = f"a {number_format} result may be off by {window:.2g} of its exact value"
+    return finding_at_first(output, number_format, wrong, note)
 
 
 def untouched_gate(output: Output, initial: npt.NDArray[Any]) -> Finding | None:

@@ -17,7 +17,7 @@ from kopt.kernels.oracle import Expected, ScaledBy
 from kopt.kernels.problem import Problem, TensorSpec
 from kopt.kernels.wide_work import run_wide
 
-from .number_formats import E2M1, bf16_ulp, storage_bits
+from .number_formats import E2M1, HALF_FORMATS, decode_bits, half_ulp, storage_bits
 
 CHUNK_ELEMENTS = 1 << 20  # bounds the temporaries of the row sums to some 10 MB
 _FLOAT32_RANGE = (2.0**-100, 2.0**100)
@@ -25,7 +25,7 @@ _FLOAT32_RANGE = (2.0**-100, 2.0**100)
 
 @dataclass(frozen=True)
 class RowNoise:
-    """Per row of a bf16 output, what rounding alone leaves. All (rows,) float64."""
+    """Per row of an output of 16 bits, what rounding alone leaves. All (rows,) float64."""
 
     correct_sq: npt.NDArray[np.float64]
     """Sum of (rounded - exact)^2."""
@@ -59,7 +59,7 @@ class Reference:
     unit: npt.NDArray[np.float64]
     """Broadcasts to `shape`."""
     noise: RowNoise | None
-    """For bf16 outputs without `bit_exact`."""
+    """For bfloat16 and float16 outputs without `bit_exact`."""
 
     @property
     def columns(self) -> int:
@@ -96,7 +96,7 @@ def make_reference(problem: Problem, name: str, expected: Expected) -> Reference
         number_format=E2M1 if packed else spec.dtype,
         shape=shape,
         rows=_row_count(spec, problem.row_axis, expected),
-        exact=_narrowed(expected.exact),
+        exact=(_flat if spec.dtype == "float64" else _narrowed)(expected.exact),
         bits=storage_bits(expected.rounded),
         written=None if bool(written.all()) else written,
         offsets=None if offsets is None else np.ascontiguousarray(offsets).reshape(-1),
@@ -106,7 +106,7 @@ def make_reference(problem: Problem, name: str, expected: Expected) -> Reference
         unit=np.asarray(expected.unit, dtype=np.float64),
         noise=None,
     )
-    if spec.dtype == "bfloat16" and not expected.bit_exact:
+    if spec.dtype in HALF_FORMATS and not expected.bit_exact:
         return _with_noise(reference)
     return reference
 
@@ -145,9 +145,20 @@ def _row_count(spec: TensorSpec, row_axis: str, expected: Expected) -> int:
     return prod(shape[:-1])
 
 
+def _flat(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.ascontiguousarray(values).reshape(-1)
+
+
+def _half_values(bits: npt.NDArray[Any], number_format: str) -> npt.NDArray[np.floating[Any]]:
+    if number_format != "bfloat16":
+        return decode_bits(np.ascontiguousarray(bits), number_format)
+    # A bfloat16 is the upper half of the float32 with the same value.
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
 def _narrowed(values: npt.NDArray[np.float64]) -> npt.NDArray[np.floating[Any]]:
     """Return flat `values`, as float32 unless a magnitude leaves float32's safe range."""
-    flat = np.ascontiguousarray(values).reshape(-1)
+    flat = _flat(values)
     narrow = np.empty(flat.shape, dtype=np.float32)
     low, high = _FLOAT32_RANGE
 
@@ -179,11 +190,10 @@ def _with_noise(reference: Reference) -> Reference:
 
     def add_up(part: slice) -> None:
         truth = exact[part].astype(np.float64)
-        # A bfloat16 is the upper half of the float32 with the same value.
-        values = (rounded[part].astype(np.uint32) << np.uint32(16)).view(np.float32)
+        values = _half_values(rounded[part], reference.number_format)
         # What rounds to an infinity is judged by itself: it would widen the averages without end.
         finite = np.isfinite(values)
-        ulp = np.where(finite, bf16_ulp(truth), 0.0)
+        ulp = np.where(finite, half_ulp(truth, reference.number_format), 0.0)
         error = np.subtract(values, truth, out=np.zeros_like(truth), where=finite)
         if written is not None:
             counted = written.reshape(rows, columns)[part]

@@ -1,4 +1,4 @@
-"""Whether bfloat16 rows are off as a whole, by one factor: what their elements share is wrong.
+"""Whether rows of 16-bit values are off as a whole, by one factor: what elements share is wrong.
 
 A guess for the author, never a gate. A factor says more than single elements do: a sum kept in half
 precision scales each row by another factor, a wrong constant all rows by the same.
@@ -7,7 +7,7 @@ precision scales each row by another factor, a wrong constant all rows by the sa
 import numpy as np
 import numpy.typing as npt
 
-from .number_formats import bf16_ulp
+from .number_formats import HALF_FORMATS, half_ulp
 from .output import Finding
 
 Values = npt.NDArray[np.float64]
@@ -21,7 +21,7 @@ _ALIKE = 0.2
 def row_factor_cause(finding: Finding) -> str | None:
     """Return what the errors of the first wrong rows have in common, None where it is nothing."""
     output = finding.output
-    if output.reference.number_format != "bfloat16":
+    if output.reference.number_format not in HALF_FORMATS:
         return None
     rows = np.unique(finding.wrong // output.reference.columns)[:_ROWS]
     elements = (
@@ -29,16 +29,16 @@ def row_factor_cause(finding: Finding) -> str | None:
     ).ravel()
     exact = output.reference.exact_at(elements).reshape(rows.size, -1)
     got = output.values_at(elements).reshape(exact.shape)
-    if _cut_off(got, exact):
+    if _cut_off(got, exact, output.reference.number_format):
         return "the values are cut off, not rounded: use a conversion that rounds to nearest even"
     return _in_words(
         _factors(got - output.expected_values_at(elements).reshape(exact.shape), exact)
     )
 
 
-def _cut_off(got: Values, exact: Values) -> bool:
+def _cut_off(got: Values, exact: Values, number_format: str) -> bool:
     below = np.abs(exact) - np.abs(got)
-    return bool(((below >= 0) & (below < bf16_ulp(exact))).mean() > 0.99)
+    return bool(((below >= 0) & (below < half_ulp(exact, number_format))).mean() > 0.99)
 
 
 def _factors(error: Values, exact: Values) -> Values:

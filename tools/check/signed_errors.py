@@ -10,13 +10,20 @@ import numpy.typing as npt
 from kopt.kernels.rounding import decode, round_to_bf16
 
 from .code_gate import rounding_window, scale_index, suspects
-from .number_formats import CODE_FORMATS, bf16_ulp, ordinals
+from .number_formats import CODE_FORMATS, HALF_FORMATS, half_ulp, ordinals
 from .output import Indices, Output
 from .tolerances import BF16_STEP, FLOAT32_WINDOW
 
 Steps = npt.NDArray[np.float64]
 
-STEPS_PER_UNIT = {"bfloat16": 192.0, "float32": 1 / BF16_STEP, "float8_e4m3fn": 12.0, "e2m1": 3.0}
+STEPS_PER_UNIT = {
+    "bfloat16": 192.0,
+    "float16": 1536.0,
+    "float32": 1 / BF16_STEP,
+    "float8_e4m3fn": 12.0,
+    "float8_e5m2": 6.0,
+    "e2m1": 3.0,
+}
 """What a value is worth in its own steps, in the middle of a binade, by number format. A float32
 has no step that matters here: block scales are counted in `BF16_STEP` of their value."""
 
@@ -40,16 +47,17 @@ def signed_errors(
         steps = _code_steps(output, scale, indices, output.reference.exact_at(indices))
     else:
         indices = output.differing
-        steps = (_bf16_steps if number_format == "bfloat16" else _scale_steps)(output, indices)
+        steps = (_half_steps if number_format in HALF_FORMATS else _scale_steps)(output, indices)
     off = steps != 0
     return indices[off], steps[off]
 
 
-def _bf16_steps(output: Output, indices: Indices) -> Steps:
+def _half_steps(output: Output, indices: Indices) -> Steps:
+    number_format = output.reference.number_format
     exact = output.reference.exact_at(indices)
-    got = ordinals(output.bits_at(indices), "bfloat16")
-    right = ordinals(output.expected_bits_at(indices), "bfloat16")
-    allowed = bf16_ulp(exact) / 2 + FLOAT32_WINDOW * np.abs(exact)
+    got = ordinals(output.bits_at(indices), number_format)
+    right = ordinals(output.expected_bits_at(indices), number_format)
+    allowed = half_ulp(exact, number_format) / 2 + FLOAT32_WINDOW * np.abs(exact)
     error = np.abs(output.values_at(indices) - exact) - output.reference.slack_at(indices)
     steps: Steps = np.where(error > allowed, np.sign(right) * (got - right), 0).astype(np.float64)
     return steps

@@ -34,28 +34,35 @@ It follows the block's largest value, which may have been rounded to bf16 as oft
 values, and once more in the oracle, whose scale is that of values rounded to bf16.
 """
 
-BF16_TOTAL_RATIO = 1.9
-"""Root mean square error of a whole bf16 output, in units of that of correct rounding."""
+HALF_TOTAL_RATIO = 1.9
+"""Root mean square error of a whole output of 16 bits (bfloat16, float16), in units of
+that of correct rounding."""
 
-BF16_ROW_RATIO = 2.1
-"""Root mean square error of each row of a bf16 output, in the same units."""
+HALF_ROW_RATIO = 2.1
+"""Root mean square error of each row of such an output, in the same units."""
 
-BF16_MAX_ULP = 2
-"""Steps of bf16 between an element and the correctly rounded one that are always allowed."""
+HALF_MAX_ULP = 2
+"""Steps between an element of 16 bits and the correctly rounded one that are always allowed."""
 
-BF16_ELEMENT_WINDOW = HONEST_ROUNDINGS * BF16_STEP
-"""Beyond `BF16_MAX_ULP` steps: relative error, plus half an ulp, that an element may still have.
+HALF_WINDOW_ROUNDINGS = HONEST_ROUNDINGS
+"""Beyond `HALF_MAX_ULP` steps: relative error, in roundings to the format, that an element may
+still have, and half an ulp.
 
 Source: the calibration has honest elements 3 steps off: three roundings up, one after another, of a
-value just below a power of two, where one BF16_STEP is a whole ulp.
+value just below a power of two, where the error of one rounding is a whole ulp.
 """
 
-BF16_ELEMENT_ULP = HONEST_ROUNDINGS + 0.5
+HALF_ELEMENT_ULP = HONEST_ROUNDINGS + 0.5
 """The largest error against the exact value that the element bound leaves, in ulp."""
 
 FLOAT32_WINDOW = 2.0**-16
 """Relative error of a float32 output that is not a scale: 256 float32 ulp, room for fast-math
 approximations (2 ulp each) and sums in any order; `Expected.slack` covers cancellation."""
+
+FLOAT64_WINDOW = 2.0**-40
+"""Relative error of a float64 output: 2^13 of its ulp, room for sums in any order, exponentials of
+large arguments, and the oracle, which is no more exact. What is computed in float32 is refused: its
+error is 2^-24."""
 
 BIAS_FALSE_ALARM = 1e-6
 """Share of honest outputs whose errors may point one way further than chance lets them, for the

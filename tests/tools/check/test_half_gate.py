@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 from kopt.kernels.oracle import Expected
-from kopt.kernels.rounding import round_to_bf16
-from kopt.tools.check.bf16_gate import bf16_error_ratio, bf16_gate, bf16_row_ratios
+from kopt.kernels.problem import TensorSpec
+from kopt.kernels.rounding import round_to_bf16, round_to_e5m2, round_to_fp16
+from kopt.tools.check.code_gate import code_gate
+from kopt.tools.check.half_gate import half_error_ratio, half_gate, half_row_ratios
 from kopt.tools.check.output import Finding, Output
+from kopt.tools.check.plain_gates import float_gate
 from kopt.tools.check.reference import RowNoise, make_reference
 from support.small_outputs import bf16_rows, small_output
 from support.synthetic_check import synthetic_problem
@@ -38,17 +41,17 @@ def _one(exact: float, got: float, slack: float | None = None) -> Output:
 
 
 def _finding(output: Output) -> Finding:
-    finding = bf16_gate(output)
+    finding = half_gate(output)
     assert finding is not None
     return finding
 
 
 def test_right_bits_pass_and_so_does_an_output_that_bf16_rounding_does_not_judge() -> None:
-    assert bf16_gate(_ones(0, 0)) is None
+    assert half_gate(_ones(0, 0)) is None
     floats = small_output("float32", [1.0], np.ones(1, np.float32), np.full(1, 2.0, np.float32))
-    assert bf16_gate(floats) is None
-    assert bf16_error_ratio(floats) is None
-    assert bf16_row_ratios(floats) is None
+    assert half_gate(floats) is None
+    assert half_error_ratio(floats) is None
+    assert half_row_ratios(floats) is None
 
 
 @pytest.mark.parametrize(
@@ -68,23 +71,23 @@ def test_an_element_is_two_steps_off_or_inside_the_window_around_the_exact_value
     exact: float, steps: int, is_accepted: bool
 ) -> None:
     step = STEP / 2 if exact == 1.0 and steps < 0 else STEP
-    assert (bf16_gate(_one(exact, exact + steps * step)) is None) is is_accepted
+    assert (half_gate(_one(exact, exact + steps * step)) is None) is is_accepted
 
 
 def test_two_steps_are_allowed_where_the_window_is_narrower() -> None:
     exact = 1 + STEP / 2 + STEP / 32  # rounds up, so that two steps more are 2.47 from it
-    assert bf16_gate(_one(exact, 1 + 3 * STEP)) is None
-    assert bf16_gate(_one(exact, 1 + 4 * STEP)) is not None
+    assert half_gate(_one(exact, 1 + 3 * STEP)) is None
+    assert half_gate(_one(exact, 1 + 4 * STEP)) is not None
 
 
 def test_an_element_exactly_at_the_edge_of_the_window_is_accepted() -> None:
     """3 * 2^-8 of 1 and half a step are 4 steps below 1: 2^-6 in all."""
-    assert bf16_gate(_one(1.0, 1 - 2.0**-6)) is None
+    assert half_gate(_one(1.0, 1 - 2.0**-6)) is None
 
 
 @pytest.mark.parametrize(("slack", "is_accepted"), [(2 * STEP, True), (STEP / 2, False)])
 def test_slack_widens_the_window_of_an_element(slack: float, is_accepted: bool) -> None:
-    assert (bf16_gate(_one(1.0, 1 + 4 * STEP, slack)) is None) is is_accepted
+    assert (half_gate(_one(1.0, 1 + 4 * STEP, slack)) is None) is is_accepted
 
 
 def test_an_element_of_the_wrong_sign_is_refused_and_shown() -> None:
@@ -95,7 +98,7 @@ def test_an_element_of_the_wrong_sign_is_refused_and_shown() -> None:
 
 def test_the_whole_error_is_bounded_by_the_total_ratio() -> None:
     """1.9^2 * 120 / 12 + 3.5^2 are 48.35 squared steps."""
-    assert bf16_gate(_ones(48)) is None
+    assert half_gate(_ones(48)) is None
     finding = _finding(_ones(49))
     assert finding.gate == "total_l2"
     assert finding.wrong.tolist() == list(range(71, 120))
@@ -110,7 +113,7 @@ def test_the_element_shown_of_a_coarse_whole_is_of_the_first_row_that_differs() 
 
 def test_the_error_of_one_row_is_bounded_by_the_row_ratio() -> None:
     """2.1^2 * 120 / 12 + 3.5^2 are 56.35 squared steps, and the whole has room for 192.65."""
-    assert bf16_gate(_ones(0, 0, 56, 0, 0)) is None
+    assert half_gate(_ones(0, 0, 56, 0, 0)) is None
     finding = _finding(_ones(0, 10, 57, 0, 58))
     assert finding.gate == "row_l2"
     assert finding.wrong.tolist() == [*range(303, 360), *range(542, 600)]
@@ -134,14 +137,14 @@ def test_the_error_is_that_of_correct_rounding_corrected_where_bits_differ() -> 
     got[1, 4] += STEP
     output = bf16_rows(exact, got)
     sums = np.array([12 / 16, 11 / 16 + 9 / 16])
-    ratios = bf16_row_ratios(output)
+    ratios = half_row_ratios(output)
     assert ratios is not None
     np.testing.assert_allclose(ratios, np.sqrt(sums))
-    assert bf16_error_ratio(output) == pytest.approx(np.sqrt(sums.sum() / 2))
+    assert half_error_ratio(output) == pytest.approx(np.sqrt(sums.sum() / 2))
 
 
 def test_rows_of_one_element_have_errors_of_their_own() -> None:
-    ratios = bf16_row_ratios(_ones(0, 1, 0, 0, columns=1))
+    ratios = half_row_ratios(_ones(0, 1, 0, 0, columns=1))
     assert ratios is not None
     np.testing.assert_allclose(ratios, [0, 12**0.5, 0, 0])
 
@@ -151,7 +154,7 @@ def test_slack_lowers_an_error_to_zero_at_most(slack: float, steps: float) -> No
     got = np.ones((1, 12))
     got[0, 4] += STEP
     output = bf16_rows(np.ones((1, 12)), got, slack * STEP)
-    assert bf16_error_ratio(output) == pytest.approx(steps)
+    assert half_error_ratio(output) == pytest.approx(steps)
 
 
 def test_rows_without_a_written_element_have_no_error() -> None:
@@ -159,8 +162,8 @@ def test_rows_without_a_written_element_have_no_error() -> None:
     bits = np.zeros(2, np.uint16)
     noise = RowNoise(none, none, none)
     output = small_output("bfloat16", np.zeros((2, 1)), bits, bits, noise=noise)
-    assert bf16_error_ratio(output) == 0.0
-    ratios = bf16_row_ratios(output)
+    assert half_error_ratio(output) == 0.0
+    ratios = half_row_ratios(output)
     assert ratios is not None
     assert ratios.tolist() == [0.0, 0.0]
 
@@ -177,3 +180,42 @@ def test_a_value_that_overflows_widens_no_bound_of_its_neighbors(tmp_path: Path)
     reference = make_reference(synthetic_problem(tmp_path), "y_bf16", expected)
     got = np.where(exact > 1, np.inf, 1 + 2 * STEP)
     assert _finding(Output("y_bf16", reference, round_to_bf16(got))).gate == "total_l2"
+
+
+def test_float16_is_judged_by_its_own_steps() -> None:
+    ones = np.ones((1, 1000))
+    noise = RowNoise(np.zeros(1), np.full(1, 1000 * 2.0**-20), np.full(1, 2.0**-10))
+    for steps, is_accepted in ((2, True), (3, False)):
+        got = ones.astype(np.float16)
+        got[0, 3] += np.float16(steps * 2.0**-10)
+        output = small_output("float16", ones, ones.astype(np.float16), got, noise=noise)
+        assert (half_gate(output) is None) == is_accepted
+
+
+def test_a_float16_reference_has_the_noise_of_its_format(tmp_path: Path) -> None:
+    tensor = TensorSpec(name="out", role="out", dtype="float16", shape=("R", "C"))
+    problem = synthetic_problem(tmp_path).model_copy(update={"tensors": (tensor,), "row_axis": "R"})
+    exact = np.full((2, 8), 1 + 2.0**-12)
+    expected = Expected(exact, round_to_fp16(exact), np.ones(exact.shape, dtype=np.bool_))
+    noise = make_reference(problem, "out", expected).noise
+    assert noise is not None
+    assert noise.correct_sq.tolist() == [8 * 2.0**-24] * 2
+    assert noise.ulp_max.tolist() == [2.0**-10] * 2
+
+
+def test_float64_is_not_what_float32_computes() -> None:
+    exact = np.full((1, 4), 1 / 3)
+    for error, is_accepted in ((2.0**-42, True), (2.0**-24, False)):
+        output = small_output("float64", exact, exact, exact * (1 + error))
+        assert (float_gate(output) is None) == is_accepted
+
+
+def test_e5m2_takes_either_neighbor_of_a_boundary_and_no_other() -> None:
+    exact = np.array([1.124, 1.126, 1.2])
+    right = round_to_e5m2(exact)
+    down = small_output("float8_e5m2", exact, right, round_to_e5m2(np.array([1.25, 1.0, 1.25])))
+    assert code_gate(down, None) is None
+    low = small_output("float8_e5m2", exact, right, round_to_e5m2(np.array([1.0, 1.25, 1.0])))
+    finding = code_gate(low, None)
+    assert finding is not None
+    assert finding.wrong.tolist() == [2]

@@ -1,4 +1,4 @@
-"""bfloat16 outputs: error against the exact value in units of what correct rounding leaves.
+"""Outputs of 16 bits: error against the exact value in units of what correct rounding leaves.
 
 Three bounds, each finds what the others miss: steps per element (one wrong value), error per row
 (one coarse row), error of the whole (a coarse method everywhere).
@@ -14,27 +14,30 @@ average.
 import numpy as np
 import numpy.typing as npt
 
-from .number_formats import bf16_ulp, ordinals
+from .number_formats import half_step, half_ulp, ordinals
 from .output import Finding, Indices, Output, finding_at, finding_at_first, outside_window
 from .reference import RowNoise
 from .tolerances import (
-    BF16_ELEMENT_ULP,
-    BF16_ELEMENT_WINDOW,
-    BF16_MAX_ULP,
-    BF16_ROW_RATIO,
-    BF16_TOTAL_RATIO,
+    HALF_ELEMENT_ULP,
+    HALF_MAX_ULP,
+    HALF_ROW_RATIO,
+    HALF_TOTAL_RATIO,
+    HALF_WINDOW_ROUNDINGS,
 )
 
+_SHORT = {"bfloat16": "bf16", "float16": "fp16"}
 
-def bf16_gate(output: Output) -> Finding | None:
-    """Refuse elements, rows or a whole that no honest order of bf16 roundings gives."""
+
+def half_gate(output: Output) -> Finding | None:
+    """Refuse elements, rows or a whole that no honest order of roundings gives."""
     noise = output.reference.noise
     if noise is None or not output.differing.size:
         return None
     refused = _far_elements(output)
+    name = output.reference.number_format
     note = (
-        f"an element may be {BF16_MAX_ULP} bf16 steps from the correctly rounded one, or"
-        f" {BF16_ELEMENT_WINDOW:.4f} and half an ulp from the exact value"
+        f"an element may be {HALF_MAX_ULP} {_SHORT[name]} steps from the correctly rounded"
+        f" one, or {_window(name):.4f} and half an ulp from the exact value"
     )
     far = finding_at_first(output, "ulp", refused, note)
     if far is not None:
@@ -45,7 +48,7 @@ def bf16_gate(output: Output) -> Finding | None:
     return total if total is not None else _over_rows(output, noise, row_sq)
 
 
-def bf16_error_ratio(output: Output) -> float | None:
+def half_error_ratio(output: Output) -> float | None:
     """Return the whole error in units of correct rounding's; None for other formats."""
     noise = output.reference.noise
     if noise is None:
@@ -56,7 +59,7 @@ def bf16_error_ratio(output: Output) -> float | None:
     return float(np.sqrt(_row_error_sq(output, noise).sum() / unit))
 
 
-def bf16_row_ratios(output: Output) -> npt.NDArray[np.float64] | None:
+def half_row_ratios(output: Output) -> npt.NDArray[np.float64] | None:
     """Return each row's error in units of correct rounding's; None for other formats."""
     noise = output.reference.noise
     if noise is None:
@@ -68,13 +71,17 @@ def bf16_row_ratios(output: Output) -> npt.NDArray[np.float64] | None:
     return ratios
 
 
+def _window(number_format: str) -> float:
+    return HALF_WINDOW_ROUNDINGS * half_step(number_format)
+
+
 def _far_elements(output: Output) -> Indices:
-    indices = output.differing
-    got = ordinals(output.bits_at(indices), "bfloat16")
-    right = ordinals(output.expected_bits_at(indices), "bfloat16")
-    far = indices[np.abs(got - right) > BF16_MAX_ULP]
-    half_ulp = bf16_ulp(output.reference.exact_at(far)) / 2
-    return outside_window(output, far, BF16_ELEMENT_WINDOW, half_ulp)
+    indices, number_format = output.differing, output.reference.number_format
+    got = ordinals(output.bits_at(indices), number_format)
+    right = ordinals(output.expected_bits_at(indices), number_format)
+    far = indices[np.abs(got - right) > HALF_MAX_ULP]
+    half_of_one = half_ulp(output.reference.exact_at(far), number_format) / 2
+    return outside_window(output, far, _window(number_format), half_of_one)
 
 
 def _row_error_sq(output: Output, noise: RowNoise) -> npt.NDArray[np.float64]:
@@ -100,26 +107,26 @@ def _row_unit_sq(noise: RowNoise) -> npt.NDArray[np.float64]:
 
 def _over_total(output: Output, noise: RowNoise, row_sq: npt.NDArray[np.float64]) -> Finding | None:
     unit = _unit_sq(noise)
-    limit = BF16_TOTAL_RATIO**2 * unit + float(np.square(BF16_ELEMENT_ULP * noise.ulp_max.max()))
+    limit = HALF_TOTAL_RATIO**2 * unit + float(np.square(HALF_ELEMENT_ULP * noise.ulp_max.max()))
     total = float(row_sq.sum())
     if total <= limit:
         return None
     ratio = float(np.sqrt(total / unit))
     note = (
-        f"the whole error is {ratio:.2f} times that of correct rounding, {BF16_TOTAL_RATIO} at most"
+        f"the whole error is {ratio:.2f} times that of correct rounding, {HALF_TOTAL_RATIO} at most"
     )
     return _worst_element(output, "total_l2", output.differing, note)
 
 
 def _over_rows(output: Output, noise: RowNoise, row_sq: npt.NDArray[np.float64]) -> Finding | None:
     unit = _row_unit_sq(noise)
-    bad = row_sq > BF16_ROW_RATIO**2 * unit + np.square(BF16_ELEMENT_ULP * noise.ulp_max)
+    bad = row_sq > HALF_ROW_RATIO**2 * unit + np.square(HALF_ELEMENT_ULP * noise.ulp_max)
     if not bad.any():
         return None
     row = int(np.argmax(bad))
     ratio = float(np.sqrt(row_sq[row] / unit[row]))
     note = (
-        f"row {row} has {ratio:.2f} times the error of correct rounding, {BF16_ROW_RATIO} at most"
+        f"row {row} has {ratio:.2f} times the error of correct rounding, {HALF_ROW_RATIO} at most"
     )
     indices = output.differing
     inside = indices[bad[indices // output.reference.columns]]

@@ -158,8 +158,9 @@ _END = re.compile(r"\);(?: \[[\w ]+\])*$")  # some calls have a remark: [tail ca
 _MEMORY = re.compile(r"\*|->|\bMEM\b|\[")
 # Of constant size it becomes moves. The names without __builtin_ lead to the runtime (device.h).
 _BLOCK_COPY = re.compile(r"\b__builtin_mem(?:cpy|move|set) \((?![^,]*&)[^,]*,(?![^,]*&)")
-# Not calls; or they take pointers and numbers only, among them the text of an assertion.
-_UNHOOKED_CALLEES = ("__builtin_", "__assert_fail ", "if ", "switch ")
+# Not calls; or they take pointers and numbers only, among them the text of an assertion. What
+# begins with a dot is no call but an operation of g++'s own, on registers: .UBSAN_CHECK_ADD.
+_UNHOOKED_CALLEES = ("__builtin_", "__assert_fail ", "if ", "switch ", ".")
 _STATIC = re.compile(r"^ +static .*?([A-Za-z_][\w.]*)(?: \[.*)?;$")
 
 

@@ -44,7 +44,7 @@ from .object_screen import (
     unhooked_line,
 )
 from .program_facts import SimProgram, read_program_facts
-from .toolset import CANDIDATE_FLAGS, SimToolset, find_toolset
+from .toolset import SimToolset, candidate_flags, find_toolset
 from .unit import UNIT_NAME, dynamic_shared_names, make_unit, module_variables
 
 KEPT_PROGRAMS = 256
@@ -109,7 +109,7 @@ class _Builder:
     def build(
         self, source: str, kernels: tuple[str, ...], folder: Path
     ) -> SimProgram | BuildFailure:
-        flags = [*CANDIDATE_FLAGS, DUMP_FLAG, "-include", "kopt_sim/device.h"]
+        flags = [*candidate_flags(), DUMP_FLAG, "-include", "kopt_sim/device.h"]
         compiled = self._gxx(flags, "unit.cpp", "-S")
         if compiled.timed_out:
             return _unsupported(f"g++ did not finish within {_COMPILE_S:.0f} s")

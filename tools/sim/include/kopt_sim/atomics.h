@@ -10,7 +10,7 @@ using AtomicBits = std::conditional_t<
     std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
 
 template <bool Reads, class T, class Change>
-__attribute__((no_sanitize_thread, noinline)) T atomic_update(T* address, Change change) {
+__attribute__((no_sanitize_thread, noinline)) T atomic_update(T* address, const Change& change) {
   using Bits = AtomicBits<T>;
   kopt_sim_atomic(address, sizeof(T), Reads, __builtin_return_address(0));
   Bits* bits = reinterpret_cast<Bits*>(address);

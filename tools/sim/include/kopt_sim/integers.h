@@ -11,7 +11,7 @@ inline To bit_cast(From from) {
 }
 // Integers of the hardware's own additions wrap.
 template <class T>
-inline T wrapping_sum(T a, T b) {
+__forceinline__ T wrapping_sum(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     using U = std::make_unsigned_t<T>;
     return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
@@ -20,7 +20,7 @@ inline T wrapping_sum(T a, T b) {
   }
 }
 template <class T>
-inline T wrapping_difference(T a, T b) {
+__forceinline__ T wrapping_difference(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     using U = std::make_unsigned_t<T>;
     return static_cast<T>(static_cast<U>(static_cast<U>(a) - static_cast<U>(b)));

@@ -92,8 +92,8 @@ def _folder(asker: Asker, settings: Settings) -> Path | None:
         return None
     try:
         return find_run(settings.retrieval_run, settings)
-    except ToolError as error:
-        raise ToolError(f"KOPT_RUN: {error}") from error
+    except ToolError as error:  # which names other runs, and any caller of a server may read this
+        raise ToolError(f"KOPT_RUN: no single run matches {settings.retrieval_run!r}") from error
 
 
 def _digest(text: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from kopt import __version__
 from kopt.config.errors import ToolError
 from kopt.config.files import ensure_folder
+from kopt.config.folder_owner import LOCAL_OWNER, write_owner
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.device_facts import DeviceFacts
@@ -35,6 +36,8 @@ class RunRequest(RunTarget):
     name: str | None = None
     """Its id, `run-...`; None for one made of the time. A run of this name is gone on with."""
     claim: LockClaim = AT_ONCE
+    owner: str = LOCAL_OWNER
+    """Whose run it is."""
 
 
 def begin_run(request: RunRequest, settings: Settings) -> RunStore:
@@ -61,6 +64,7 @@ def begin_run(request: RunRequest, settings: Settings) -> RunStore:
     )
     runs = ensure_folder(settings.runs)
     folder = new_run_folder(runs) if request.name is None else ensure_folder(runs / request.name)
+    write_owner(folder, request.owner)
     store = RunStore(folder, artifacts, request.claim)
     if not store.reader.run_exists():
         store.begin(run_settings, __version__)

@@ -104,6 +104,8 @@ class StepRequest(Record):
     key: str | None = None
     """The caller's name for this very step: the same key again finishes the same step instead of
     beginning another. With `kernel` it also names the run."""
+    owner: str = ""
+    """The owner of a new run; "": the local owner."""
     counters: bool = True
     """Whether a GPU's counters are read for the leader, where they can be: seconds."""
     lock_wait_s: float = Field(default=600.0, ge=0.0)

@@ -110,6 +110,7 @@ def _open(
         search=load_search_settings().with_beam(None, request.rounds),
         name=None if request.key is None else run_of_key(request.key),
         claim=claim,
+        owner=request.owner,
     )
     if request.budget is not None:
         asked = asked.model_copy(update={"budget": request.budget})

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kopt.config.errors import SetupError, ToolError
+from kopt.config.folder_owner import may_see
 from kopt.config.settings import Settings
 
 from .store import FILE_NAME
@@ -21,13 +22,14 @@ def find_run(text: str, settings: Settings) -> Path:
     return find_folder(text, run_folders(settings), ("run", "runs"))
 
 
-def check_run_id(run_id: str, settings: Settings) -> None:
-    """Return if `run_id` is the whole id of a run: for callers who may not be told of others.
+def check_run_id(run_id: str, owner: str, settings: Settings) -> None:
+    """Return if `run_id` is the whole id of a run that `owner` may see.
 
     Raises:
-        ToolError: It is not; no other run is named.
+        ToolError: It is not; no other run is named, nor told from one that does not exist.
     """
-    if run_id not in (folder.name for folder in run_folders(settings)):
+    known = (folder for folder in run_folders(settings) if folder.name == run_id)
+    if not any(may_see(owner, folder) for folder in known):
         raise ToolError(f"no run matches {run_id[:80]!r}: give the whole id, as beam_step gave it")
 
 

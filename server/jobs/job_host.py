@@ -68,8 +68,13 @@ class JobHost:
         """Sweep old jobs and resume the last day's orphans, in the background."""
         self._spawn(self._resume())
 
-    async def submit(self, work: Work, caller: str) -> str:
+    async def submit(self, work: Work, caller: str, owner: str = "") -> str:
         """Queue `work` and return the id of its job, which is on the disk by then.
+
+        Args:
+            work: The work to do.
+            caller: The caller's name, for its turns.
+            owner: Whose job it is; "": the local owner's.
 
         Raises:
             ToolError: The work holds text that is not Unicode, or too much waits already.
@@ -77,7 +82,7 @@ class JobHost:
         """
         self._asked.set()
         # Shielded: a caller that leaves in this moment must not leave a job that no process runs.
-        return await asyncio.shield(self._spawn(self._submit(work, caller)))
+        return await asyncio.shield(self._spawn(self._submit(work, caller, owner)))
 
     async def wait(self, job_id: str, wait_s: float, watch: Watch | None = None) -> JobView:
         """Return the job when it is over, or as it stands after `wait_s`.
@@ -152,13 +157,13 @@ class JobHost:
             job.claim.release()
         self._held.clear()
 
-    async def _submit(self, work: Work, caller: str) -> str:
+    async def _submit(self, work: Work, caller: str, owner: str) -> str:
         new = waiting_work(caller, work)
         refuse_if_full(self._waiting(), new)
         self._arriving.append(new)  # others are asked for while this one is written
         try:
             claim = await asyncio.to_thread(
-                lambda: self._store.create(work, caller, needs_of(work, self._settings))
+                lambda: self._store.create(work, caller, needs_of(work, self._settings), owner)
             )
             self._enqueue(claim)
         finally:

@@ -60,13 +60,16 @@ class JobStore:
         """Name the folder; nothing is read or created."""
         self._root = root
 
-    def create(self, work: Work, caller: str, needs: JobNeeds = _NO_NEEDS) -> JobClaim:
+    def create(
+        self, work: Work, caller: str, needs: JobNeeds = _NO_NEEDS, owner: str = ""
+    ) -> JobClaim:
         """Return a new job, on the disk for good, held by this process.
 
         Args:
             work: The work to do.
             caller: The caller's name.
             needs: The means that its server must have.
+            owner: Who alone may be told of it beside the local owner, who is "".
 
         Raises:
             ToolError: The work holds text that is not Unicode.
@@ -77,6 +80,7 @@ class JobStore:
             id=f"job-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(4)}",
             work=work,
             caller=caller,
+            owner=owner,
             created_us=int(now.timestamp() * 1e6),
             needs=needs,
         )
@@ -104,10 +108,7 @@ class JobStore:
             with suppress(OSError):  # another user's folder
                 if stat.S_ISREG(files.request.stat().st_mode):
                     return files
-        raise ToolError(
-            f"no job {job_id!r}: ids look like job-20260131-120000-0123abcd, as the tool that"
-            " started the job returned it, and are kept for 7 days; start the work again"
-        )
+        raise unknown_job(job_id)
 
     def claim(self, job_id: str) -> JobClaim | None:
         """Take the job if it is free and not over; None otherwise.
@@ -209,6 +210,14 @@ class JobStore:
                 claim.release()
                 raise
         return claim
+
+
+def unknown_job(job_id: str) -> ToolError:
+    """Return what to raise for an id that is no job's, or none that the caller may know of."""
+    return ToolError(
+        f"no job {job_id!r}: ids look like job-20260131-120000-0123abcd, as the tool that"
+        " started the job returned it, and are kept for 7 days; start the work again"
+    )
 
 
 def _view(files: JobFiles) -> JobView:

@@ -90,8 +90,8 @@ _POLL_S = 0.2
 class Jobs(Protocol):
     """Durable jobs; none of them depends on the call that began it."""
 
-    async def submit(self, work: Work, caller: str) -> str:
-        """Return the id of a new job, which is on disk by then."""
+    async def submit(self, work: Work, caller: str, owner: str = "") -> str:
+        """Return the id of a new job of `owner`, which is on disk by then."""
         ...
 
     async def wait(self, job_id: str, wait_s: float, watch: Watch | None = None) -> JobView:
@@ -127,13 +127,13 @@ class WatchedJobs:
     def kill_all(self) -> None:
         """Do nothing: there is no process."""
 
-    async def submit(self, work: Work, caller: str) -> str:
+    async def submit(self, work: Work, caller: str, owner: str = "") -> str:
         """Refuse.
 
         Raises:
             ToolError: Always.
         """
-        del work, caller
+        del work, caller, owner
         raise ToolError("this server was started with --read-only: it compiles and runs nothing")
 
     async def wait(self, job_id: str, wait_s: float, watch: Watch | None = None) -> JobView:

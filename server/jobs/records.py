@@ -38,6 +38,8 @@ class JobRequest(Record):
     work: Work
     caller: str
     """The caller's name, for fairness between callers; no secret."""
+    owner: str = ""
+    """The owner, who alone is told of it beside the local one; "": the local owner."""
     created_us: int
     """Unix microseconds."""
     needs: JobNeeds = JobNeeds()

@@ -84,8 +84,9 @@ def _do(job_id: str, settings: Settings, devices: WarmDevices, server: TextIO) -
     try:
         files.begin_attempt()  # not by the server: one that leaves at once has begun nothing
         teller = _Teller(files, server)
-        site = WorkSite(settings, job_id, teller.say, devices)
-        record = perform(files.read_request().work, site)
+        request = files.read_request()
+        site = WorkSite(settings, job_id, teller.say, devices, request.owner)
+        record = perform(request.work, site)
         files.write_result(record)
     except Exception as error:  # the outermost frame of a job: it ends, the runner does not
         found = _found(error, files)

@@ -1,16 +1,19 @@
-"""The caller of a tool, for sharing GPUs fairly: a short name without a secret.
+"""The caller of a tool: a short name without a secret, and whose jobs and runs it may see.
 
 Over HTTP a token or the process tells callers apart, and nothing that a client says about itself
-does. Over stdio there is one client, so what it calls itself is good enough.
+does. Over stdio there is one client, so what it calls itself is good enough for a name.
 """
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from mcp.server.mcpserver import Context
 
+from kopt.config.folder_owner import LOCAL_OWNER
+
 CALLER = "kopt.caller"
-"""Key of an ASGI scope: the name of the caller, as the gates found it."""
+"""Key of an ASGI scope: the `Caller`, as the gates found it."""
 LOCAL = "local"
 """A process of the user who runs the server, over stdio or loopback."""
 
@@ -18,14 +21,36 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._/-]+")
 _MAX_NAME = 60
 
 
-def caller_of(ctx: Context[Any, Any]) -> str:
-    """Return the caller of the tool call that `ctx` belongs to, e.g. `token-2` or `local codex`."""
-    scope: Any = getattr(ctx.request_context.request, "scope", None) or {}
-    found: str | None = scope.get(CALLER)
+@dataclass(frozen=True)
+class Caller:
+    """One caller of a server."""
+
+    name: str
+    """For sharing GPUs fairly, e.g. `token-2` or `local codex`."""
+    owner: str = LOCAL_OWNER
+    """The owner of the jobs and runs that it begins, and the only one whose it sees; the local
+    owner sees those of all."""
+
+
+def caller_of(ctx: Context[Any, Any]) -> Caller:
+    """Return the caller of the tool call or reading that `ctx` belongs to."""
+    found = _found_caller(ctx.request_context.request)
     if found is not None:
         return found
     name = _client_name(ctx)
-    return f"{LOCAL} {name}" if name else LOCAL
+    return Caller(f"{LOCAL} {name}" if name else LOCAL)
+
+
+def owner_of(request: object) -> str:
+    """Return whose jobs the sender of an HTTP request may see; of stdio there is none."""
+    found = _found_caller(request)
+    return LOCAL_OWNER if found is None else found.owner
+
+
+def _found_caller(request: object) -> Caller | None:
+    scope: Any = getattr(request, "scope", None) or {}
+    found: Caller | None = scope.get(CALLER)
+    return found
 
 
 def _client_name(ctx: Context[Any, Any]) -> str:

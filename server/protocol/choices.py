@@ -69,15 +69,15 @@ def device_of_run(run_id: str, settings: Settings) -> str:
     return step_device(StepRequest(run_id=run_id), settings)
 
 
-def known_run(run_id: str, settings: Settings) -> None:
-    """Return if `run_id` is the whole id of a run; other callers' runs are not named.
+def known_run(run_id: str, owner: str, settings: Settings) -> None:
+    """Return if `run_id` is the whole id of a run of `owner`; those of others are not named.
 
     Raises:
         ToolError: There is no such run.
     """
     from kopt.search.store.run_folders import check_run_id
 
-    check_run_id(run_id, settings)
+    check_run_id(run_id, owner, settings)
 
 
 def chosen_archs(archs: tuple[str, ...]) -> tuple[str, ...]:

@@ -97,17 +97,17 @@ def document_text(uid: str, settings: Settings) -> str:
     return "\n".join((*head, "", plain(chunk.body))) + "\n"
 
 
-def run_text(run_id: str, settings: Settings) -> str:
-    """Return a run with all its candidates as indented JSON."""
-    check_run_id(run_id, settings)
+def run_text(run_id: str, owner: str, settings: Settings) -> str:
+    """Return a run of `owner` with all its candidates as indented JSON."""
+    check_run_id(run_id, owner, settings)
     with view_run(run_id, settings) as (reader, folder):
         text = report_run(reader, folder).model_dump_json(by_alias=True, indent=1)
     return text.replace(str(settings.home), HOME) + "\n"
 
 
-def candidate_text(run_id: str, number: str, settings: Settings) -> str:
-    """Return the source of candidate `number` of a run."""
-    check_run_id(run_id, settings)
+def candidate_text(run_id: str, number: str, owner: str, settings: Settings) -> str:
+    """Return the source of candidate `number` of a run of `owner`."""
+    check_run_id(run_id, owner, settings)
     with view_run(run_id, settings) as (reader, folder):
         members = reader.members()
         is_number = number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER

@@ -10,11 +10,15 @@ from typing import Any
 
 from anyio import to_thread
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 
 from kopt.config.errors import KoptError, ToolError
 from kopt.config.settings import Settings
 from kopt.server.jobs.jobs import Jobs
+from kopt.server.jobs.owned_jobs import OwnedJobs
+
+from .caller import caller_of
 
 _MARKDOWN, _JSON, _TEXT = "text/markdown", "application/json", "text/plain"
 
@@ -53,9 +57,10 @@ def add_resources(server: MCPServer[Any], host: Jobs, settings: Settings) -> Non
 
 def _add_work(server: MCPServer[Any], host: Jobs, settings: Settings) -> None:
     @server.resource("kopt://runs/{run_id}", name="run", title="One run", mime_type=_JSON)
-    async def run(run_id: str) -> str:
+    async def run(run_id: str, ctx: Context[Any, Any]) -> str:
         """A search as it stands: every candidate with status and time, the ranking, the winner."""
-        return await _read(lambda texts: texts.run_text(run_id, settings))
+        owner = caller_of(ctx).owner
+        return await _read(lambda texts: texts.run_text(run_id, owner, settings))
 
     @server.resource(
         "kopt://runs/{run_id}/candidates/{number}",
@@ -63,30 +68,31 @@ def _add_work(server: MCPServer[Any], host: Jobs, settings: Settings) -> None:
         title="Source of a candidate",
         mime_type=_TEXT,
     )
-    async def candidate(run_id: str, number: str) -> str:
+    async def candidate(run_id: str, number: str, ctx: Context[Any, Any]) -> str:
         """The source of one candidate of a run, by its number."""
-        return await _read(lambda texts: texts.candidate_text(run_id, number, settings))
+        owner = caller_of(ctx).owner
+        return await _read(lambda texts: texts.candidate_text(run_id, number, owner, settings))
 
     @server.resource(
         "kopt://jobs/{job_id}/result", name="job-result", title="Result of a job", mime_type=_JSON
     )
-    async def result(job_id: str) -> str:
+    async def result(job_id: str, ctx: Context[Any, Any]) -> str:
         """The whole result of a finished job, as JSON."""
-        document = await _finished(host, job_id)
+        document = await _finished(OwnedJobs(host, caller_of(ctx).owner), job_id)
         return await _read(lambda texts: texts.result_text(document, settings))
 
     @server.resource(
         "kopt://jobs/{job_id}/log", name="job-log", title="Log of a job", mime_type=_TEXT
     )
-    async def log(job_id: str) -> str:
+    async def log(job_id: str, ctx: Context[Any, Any]) -> str:
         """What the compiler and other tools said in a job, whole."""
-        document = await _finished(host, job_id)
+        document = await _finished(OwnedJobs(host, caller_of(ctx).owner), job_id)
         return await _read(lambda texts: texts.log_text(document, settings))
 
     del run, candidate, result, log
 
 
-async def _finished(host: Jobs, job_id: str) -> dict[str, Any]:
+async def _finished(jobs: OwnedJobs, job_id: str) -> dict[str, Any]:
     """Return the result of a job.
 
     Raises:
@@ -94,7 +100,7 @@ async def _finished(host: Jobs, job_id: str) -> dict[str, Any]:
         ResourceError: It is not over yet.
     """
     try:
-        view = await host.view(job_id)
+        view = await jobs.view(job_id)
     except ToolError as error:
         raise ResourceNotFoundError(str(error)) from error
     if not view.is_over:

@@ -9,7 +9,6 @@ from pydantic import Field
 from kopt.kernels.record import ToldRecord
 
 from .addresses import document_uri
-from .caller import caller_of
 from .choices import known_run
 from .stage_call import facts_answer
 from .tool_spec import Invocation, ToolSpec
@@ -76,8 +75,8 @@ def _found(call: Invocation, arguments: SearchDocsArguments) -> dict[str, Any]:
     tokens = arguments.max_tokens or (FULL_TOKENS if is_full else CONCISE_TOKENS)
     request = SearchRequest(**given, max_tokens=tokens)
     if arguments.run_id:
-        known_run(arguments.run_id, call.options.settings)
-    asker = Asker(arguments.run_id or None, f"search_docs, {caller_of(call.context)}")
+        known_run(arguments.run_id, call.caller.owner, call.options.settings)
+    asker = Asker(arguments.run_id or None, f"search_docs, {call.caller.name}")
     result = search_for_run(request, asker, call.options.settings)
     following = _following(result, call.options.read_only)
     if is_full:

@@ -17,7 +17,6 @@ from kopt.server.jobs.records import JobView, Progress
 from kopt.server.work.requests import CompileWork, SourceWork, StepWork, SubmittedCandidate, Work
 from kopt.tools.facts.fitting import Detail
 
-from .caller import caller_of
 from .choices import chosen_archs, chosen_device, device_of_run, known_kernel, known_run
 from .refusal import nearest, shown
 from .serve_options import ServeOptions
@@ -33,8 +32,11 @@ async def stage_body(call: Invocation, arguments: Work) -> CallToolResult:
     A call that is cancelled leaves the job going: its id can be waited for again.
     """
     # In a thread: it reads files, and the first time it imports what reads problems.
-    work = await to_thread.run_sync(resolved, arguments, call.options, abandon_on_cancel=True)
-    job_id = await call.jobs.submit(work, caller_of(call.context))
+    owner = call.caller.owner
+    work = await to_thread.run_sync(
+        resolved, arguments, call.options, owner, abandon_on_cancel=True
+    )
+    job_id = await call.jobs.submit(work, call.caller.name)
     return await wait_for_job(call, job_id)
 
 
@@ -49,15 +51,15 @@ async def wait_for_job(call: Invocation, job_id: str, offset: int = 0) -> CallTo
     return await job_answer(view, call.detail, offset)
 
 
-def resolved(arguments: Work, options: ServeOptions) -> Work:
-    """Return `arguments` with sources read, and with devices that this server offers.
+def resolved(arguments: Work, options: ServeOptions, owner: str) -> Work:
+    """Return `arguments` with sources read, and with devices that this server offers to `owner`.
 
     Raises:
         ToolError: A kernel, run, device, target or family is unknown, both or neither of two
             exclusive arguments are given, or a candidate cannot be read.
     """
     if isinstance(arguments, StepWork):
-        return _resolved_step(arguments, options)
+        return _resolved_step(arguments, options, owner)
     known: dict[str, Any] = {"source": _source_of(arguments, options)}
     known_kernel(arguments.kernel, options.settings)
     if isinstance(arguments, CompileWork):
@@ -67,7 +69,7 @@ def resolved(arguments: Work, options: ServeOptions) -> Work:
     return arguments.model_copy(update=known)
 
 
-def _resolved_step(arguments: StepWork, options: ServeOptions) -> StepWork:
+def _resolved_step(arguments: StepWork, options: ServeOptions, owner: str) -> StepWork:
     if bool(arguments.kernel) == bool(arguments.run_id):
         given = "both" if arguments.kernel else "neither"
         raise ToolError(
@@ -79,7 +81,7 @@ def _resolved_step(arguments: StepWork, options: ServeOptions) -> StepWork:
         )
     device = arguments.device
     if arguments.run_id:
-        known_run(arguments.run_id, options.settings)
+        known_run(arguments.run_id, owner, options.settings)
     if arguments.run_id and device == "auto":
         # Not the first device of the server: the job would wait in the line of another one.
         device = device_of_run(arguments.run_id, options.settings)

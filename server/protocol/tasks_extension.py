@@ -16,10 +16,12 @@ from mcp.types import CallToolRequestParams, CallToolResult, GetTaskRequestParam
 
 from kopt.config.errors import ToolError
 from kopt.server.jobs.jobs import Jobs
+from kopt.server.jobs.owned_jobs import OwnedJobs
 from kopt.server.jobs.records import JobState, JobView
 from kopt.tools.facts.fitting import Detail
 from kopt.tools.facts.wording import clipped, plain
 
+from .caller import owner_of
 from .stage_call import job_answer
 from .stage_tools import STAGES
 
@@ -87,7 +89,7 @@ class Tasks(Extension):
             return result
         if arguments.get("detail") == "full":
             self._remember(job_id)
-        return {**task_fields(await self._host.view(job_id)), "resultType": "task"}
+        return {**task_fields(await self._of(ctx).view(job_id)), "resultType": "task"}
 
     async def _get(
         self, ctx: ServerRequestContext[Any, Any], ref: GetTaskRequestParams
@@ -104,7 +106,7 @@ class Tasks(Extension):
         self, ctx: ServerRequestContext[Any, Any], ref: GetTaskRequestParams
     ) -> dict[str, Any]:
         await self._view(ctx, ref)
-        await self._host.cancel(ref.task_id)
+        await self._of(ctx).cancel(ref.task_id)
         return {"resultType": "complete"}
 
     async def _update(
@@ -127,10 +129,14 @@ class Tasks(Extension):
         if headers.get("mcp-name", ref.task_id) != ref.task_id:
             raise MCPError(HEADER_MISMATCH, "the header Mcp-Name and taskId differ")
         try:
-            return await self._host.view(ref.task_id)
+            return await self._of(ctx).view(ref.task_id)
         except ToolError as error:
             named = clipped(plain(ref.task_id), 80)
             raise MCPError(INVALID_PARAMS, f"unknown or expired task {named}") from error
+
+    def _of(self, ctx: ServerRequestContext[Any, Any]) -> OwnedJobs:
+        """Return the jobs that the sender of a request may see."""
+        return OwnedJobs(self._host, owner_of(ctx.request))
 
     def _is_declared(self, ctx: ServerRequestContext[Any, Any]) -> bool:
         capabilities = ctx.session.client_capabilities

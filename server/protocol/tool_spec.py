@@ -19,8 +19,10 @@ from pydantic import Field
 from kopt.kernels.record import Record, ToldRecord
 from kopt.server.exits import ExitCode, failure_of
 from kopt.server.jobs.jobs import Jobs
+from kopt.server.jobs.owned_jobs import OwnedJobs
 from kopt.tools.facts.fitting import Detail
 
+from .caller import Caller, caller_of
 from .refusal import refusal
 from .serve_options import ServeOptions
 
@@ -30,7 +32,9 @@ class Invocation:
     """One call of a tool: the server that it reached, the request that it came by, how it waits."""
 
     options: ServeOptions
-    jobs: Jobs
+    jobs: OwnedJobs
+    """The jobs that the caller may see."""
+    caller: Caller
     context: Context[Any, Any]
     detail: Detail
     wait_s: float
@@ -92,7 +96,9 @@ def build_tool(spec: ToolSpec, options: ServeOptions, jobs: Jobs) -> Tool:
         context: Context[Any, Any], detail: Detail, wait_s: float = 0.0, **values: Any
     ) -> CallToolResult:
         try:
-            call = Invocation(options, jobs, context, detail, wait_s)
+            caller = caller_of(context)
+            owned = OwnedJobs(jobs, caller.owner)
+            call = Invocation(options, owned, caller, context, detail, wait_s)
             return await spec.body(call, spec.arguments(**values))
         except Exception as error:  # the outermost frame of a call; bugs go on to the SDK's log
             failure = failure_of(error)

@@ -28,6 +28,7 @@ def search_step(work: StepWork, site: WorkSite) -> StepResult:
         candidates=tuple(map(_candidate, work.candidates)),
         device=work.device,
         key=site.key,
+        owner=site.owner,
     )
     show = site.steps()
     best = BestSoFar()

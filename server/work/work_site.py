@@ -76,6 +76,8 @@ class WorkSite:
     say: Callable[[Progress], None]
     """Called with the progress of the work."""
     devices: WarmDevices
+    owner: str = ""
+    """Whose work it is; "": the local owner's."""
 
     def steps(self) -> Show:
         """Return a function that counts the lines it is given as steps of this work."""

@@ -61,7 +61,7 @@ async def _serve(home: Path, work: Work) -> None:
         print(progress.message, flush=True)
 
     host = JobHost(Settings(home=home, jobs=2))
-    job_id = await host.submit(work, "test")
+    job_id = await host.submit(work, "test", "token:1")
     print(job_id, flush=True)
     view = await host.wait(job_id, 600.0, watch)
     print(view.state, flush=True)

@@ -20,15 +20,17 @@ class ScriptedJobs:
         self.go.set()
         self.works: list[Work] = []
         self.callers: list[str] = []
+        self.owners: list[str] = []
         self.cancelled: set[str] = set()
         self.progress: tuple[Progress, ...] = ()
         """What a waiting caller is told."""
         self.waiting = 0
         """Calls of `wait` that have not returned."""
 
-    async def submit(self, work: Work, caller: str) -> str:
+    async def submit(self, work: Work, caller: str, owner: str = "") -> str:
         """Keep `work` under the next id."""
         self.works.append(work)
+        self.owners.append(owner)
         self.callers.append(caller)
         return _job_id(len(self.works) - 1)
 
@@ -54,8 +56,9 @@ class ScriptedJobs:
 
     async def view(self, job_id: str) -> JobView:
         """Return the job: cancelled, done once `go` is set, else running."""
-        work = self._work(job_id)
-        request = JobRequest(id=job_id, work=work, caller="", created_us=0)
+        number = self._number(job_id)
+        work, owner = self.works[number], self.owners[number]
+        request = JobRequest(id=job_id, work=work, caller="", owner=owner, created_us=0)
         if job_id in self.cancelled:
             return JobView(request=request, state="cancelled")
         if not self.go.is_set():
@@ -64,15 +67,15 @@ class ScriptedJobs:
 
     async def cancel(self, job_id: str) -> JobView:
         """Mark the job as cancelled."""
-        self._work(job_id)
+        self._number(job_id)
         self.cancelled.add(job_id)
         return await self.view(job_id)
 
-    def _work(self, job_id: str) -> Work:
+    def _number(self, job_id: str) -> int:
         ids = [_job_id(number) for number in range(len(self.works))]
         if job_id not in ids:
             raise ToolError(f"there is no job {job_id[:80]!r}")
-        return self.works[ids.index(job_id)]
+        return ids.index(job_id)
 
 
 def _job_id(number: int) -> str:

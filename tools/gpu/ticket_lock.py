@@ -198,7 +198,8 @@ class TicketLock:
 
 def _own_description() -> bytes:
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    command = " ".join([os.path.basename(sys.argv[0]), *sys.argv[1:]])
+    # The sub-command alone: every user and caller reads it, and arguments name files and runs.
+    command = " ".join([os.path.basename(sys.argv[0]), *sys.argv[1:2]])
     # One line: a reader shows it as it is.
     return f"{os.getpid()} {since} {' '.join(command.split())}".encode()[:_TEXT_BYTES]
 

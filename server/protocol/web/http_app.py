@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Scope
 
-from kopt.server.protocol.caller import CALLER, LOCAL
+from kopt.server.protocol.caller import CALLER, LOCAL, Caller
 
 from .http_connection import connection_of
 from .listen_address import PATH, Access
@@ -148,7 +148,7 @@ def local_callers() -> Check:
     end of an SSH tunnel counts as its user's process. A request is refused of which it was not
     found out, when the connection was accepted, who is at its other end.
     """
-    callers: dict[int, str] = {}  # by the socket's inode: finding a process takes milliseconds
+    callers: dict[int, Caller] = {}  # by the socket's inode: finding a process takes milliseconds
 
     async def check(scope: Scope) -> Response | None:
         connection = connection_of(scope)
@@ -159,7 +159,7 @@ def local_callers() -> Check:
             if len(callers) >= _MAX_KNOWN_PROCESSES:
                 del callers[next(iter(callers))]
             pid = await asyncio.to_thread(process_of, peer.inode)
-            callers[peer.inode] = LOCAL if pid is None else f"{LOCAL}-{pid}"
+            callers[peer.inode] = Caller(LOCAL if pid is None else f"{LOCAL}-{pid}")
         scope[CALLER] = callers[peer.inode]
         return None
 

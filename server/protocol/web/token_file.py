@@ -14,12 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kopt.config.errors import ToolError
+from kopt.server.protocol.caller import Caller
 
 MIN_CHARACTERS = 32
 MAX_BYTES = 64 * 1024
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 """The form of a token behind `Bearer`. Source: RFC 6750, section 2.1."""
 _HOW = "kopt serve --new-token FILE makes one"
+_OWNER_DIGITS = 32
 _MIN_DISTINCT = 8
 """Fewer different characters were typed, not drawn."""
 
@@ -30,14 +32,22 @@ class Tokens:
 
     digests: tuple[bytes, ...] = field(repr=False)
 
-    def holder(self, token: bytes) -> str | None:
+    def holder(self, token: bytes) -> Caller | None:
         """Return `token-1` for the first token of the file and so on; None for any other text.
 
-        Takes the same time whichever it is: digests have one length, and each is compared.
+        Its owner follows from the token alone, so that lines may come and go around it. Takes the
+        same time whichever it is: digests have one length, and each is compared.
         """
         digest = hashlib.sha256(token).digest()
         matches = [hmac.compare_digest(digest, known) for known in self.digests]
-        return f"token-{matches.index(True) + 1}" if any(matches) else None
+        if not any(matches):
+            return None
+        return Caller(f"token-{matches.index(True) + 1}", _owner(digest))
+
+
+def _owner(digest: bytes) -> str:
+    """Return the owner that a token stands for: a digest of its digest, which lets nobody in."""
+    return f"token:{hashlib.sha256(b'owner' + digest).hexdigest()[:_OWNER_DIGITS]}"
 
 
 def write_token(path: Path) -> None:

@@ -92,7 +92,7 @@ def test_what_names_no_run_is_logged_with_that_of_the_process(home: Settings, fo
 
 def test_run_of_the_process_that_is_not_there_is_an_error(home: Settings) -> None:
     study = replace(home, retrieval_run="run-2")
-    with pytest.raises(ToolError, match="KOPT_RUN: no run matches 'run-2'"):
+    with pytest.raises(ToolError, match="KOPT_RUN: no single run matches 'run-2'"):
         search_for_run(SearchRequest(query="grid"), Asker(None, "a test"), study)
 
 

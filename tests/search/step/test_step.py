@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import InfraError, SetupError, ToolError
+from kopt.config.folder_owner import may_see
 from kopt.kernels.status import Status
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.members import StepCandidate
@@ -43,6 +44,17 @@ def test_step_leaves_the_run_paused_and_unlocked(steps: Steps) -> None:
     run = steps.take(A, kernel=KERNEL).run
     assert [summary.status for summary in list_runs(steps.settings).runs] == ["paused"]
     assert not is_run_locked(steps.settings.runs / run)
+
+
+def test_run_is_its_owners_whoever_goes_on_with_it(steps: Steps) -> None:
+    run = steps.take(A, kernel=KERNEL, owner="token:1").run
+    steps.take(B)
+    folder = steps.settings.runs / run
+    assert [may_see(owner, folder) for owner in ("token:1", "token:2", "")] == [
+        True,
+        False,
+        True,
+    ]
 
 
 def test_events_of_earlier_steps_are_told_before_the_step_begins(steps: Steps) -> None:

@@ -3,6 +3,7 @@
 import anyio
 import pytest
 
+from kopt.config.folder_owner import may_see
 from kopt.config.settings import Settings
 from kopt.server.jobs.job_host import JobHost
 from kopt.server.jobs.job_store import JobStore
@@ -171,7 +172,8 @@ async def test_a_step_that_was_interrupted_is_finished_not_repeated(settings: Se
     assert view.result is not None
     assert (view.result["schema"], view.result["round"]) == ("kopt.step/1", 1)
     assert [one["status"] for one in view.result["candidates"]] == ["passed"]
-    assert len(list(settings.runs.glob("run-*"))) == 1
+    (run,) = settings.runs.glob("run-*")
+    assert [may_see(owner, run) for owner in ("token:1", "token:2")] == [True, False]
     await host.close()
 
 

@@ -58,7 +58,7 @@ class FailingJobs(ScriptedJobs):
         super().__init__()
         self.error = error
 
-    async def submit(self, work: Work, caller: str) -> str:
+    async def submit(self, work: Work, caller: str, owner: str = "") -> str:
         """Fail."""
         raise self.error
 

@@ -165,7 +165,7 @@ async def test_older_era_has_no_tasks_even_for_a_client_that_declares_them(
     job_id = await jobs.submit(job("running", "compile").request.work, "local")
     capabilities = SimpleNamespace(extensions={Tasks.identifier: {}})
     session = SimpleNamespace(client_capabilities=capabilities)
-    ctx: Any = SimpleNamespace(protocol_version=revision, session=session)
+    ctx: Any = SimpleNamespace(protocol_version=revision, session=session, request=None)
 
     async def call_next(_: Any) -> CallToolResult:
         return job_reply(await jobs.view(job_id), "concise")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import SetupError, ToolError
+from kopt.config.folder_owner import may_see
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.check_result import CheckResult
@@ -40,7 +41,7 @@ def told() -> list[Progress]:
 def site(tmp_path: Path, shared_home: Path, told: list[Progress]) -> Generator[WorkSite]:
     settings = job_settings(tmp_path / "home", shared_home)
     devices = WarmDevices(settings)
-    yield WorkSite(settings, "job-20260101-000000-00000000", told.append, devices)
+    yield WorkSite(settings, "job-20260101-000000-00000000", told.append, devices, "token:1")
     devices.close()
 
 
@@ -100,6 +101,7 @@ def test_a_run_goes_on_by_its_id_and_remembers_its_best(
     one, broken = (SubmittedCandidate(source=f"{REFERENCE}{end}\n") for end in ("// 1", "}"))
     begun = perform(StepWork(kernel=KERNEL, candidates=(one,), device="sim"), site)
     assert isinstance(begun, StepResult)
+    assert not may_see("token:2", site.settings.runs / begun.run)
     later = WorkSite(site.settings, "job-20260101-000000-00000001", site.say, site.devices)
     told.clear()
     result = perform(StepWork(run_id=begun.run, candidates=(broken,)), later)

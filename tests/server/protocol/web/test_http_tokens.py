@@ -85,7 +85,7 @@ async def test_a_caller_is_known_by_its_token_whatever_it_says(options: HttpOpti
 
     @server.tool(structured_output=False)
     async def who(ctx: Context) -> str:  # pyright: ignore[reportUnusedFunction] # the SDK calls it
-        return caller_of(ctx)
+        return caller_of(ctx).name
 
     async with answering(server, options) as here:
         for token, name in ((FIRST, "token-1"), (SECOND, "token-2")):

@@ -19,12 +19,18 @@ def _file(tmp_path: Path, text: str, mode: int = 0o600) -> Path:
     return path
 
 
+def named(tokens: Tokens, token: bytes) -> str | None:
+    """Return the name of the holder of `token`."""
+    found = tokens.holder(token)
+    return None if found is None else found.name
+
+
 def test_a_new_token_is_private_and_is_accepted(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "token"
     write_token(path)
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o077 == 0
-    assert read_tokens(path).holder(path.read_bytes().strip()) == "token-1"
+    assert named(read_tokens(path), path.read_bytes().strip()) == "token-1"
 
 
 def test_two_new_tokens_differ(tmp_path: Path) -> None:
@@ -42,8 +48,17 @@ def test_a_token_is_never_overwritten(tmp_path: Path) -> None:
 
 def test_each_line_is_a_holder_of_its_own(tmp_path: Path) -> None:
     tokens = read_tokens(_file(tmp_path, f"# ours\n\n{GOOD}\n  {OTHER}  \n"))
-    assert tokens.holder(GOOD.encode()) == "token-1"
-    assert tokens.holder(OTHER.encode()) == "token-2"
+    assert named(tokens, GOOD.encode()) == "token-1"
+    assert named(tokens, OTHER.encode()) == "token-2"
+
+
+def test_owner_is_its_tokens_own_wherever_the_line_stands(tmp_path: Path) -> None:
+    first = read_tokens(_file(tmp_path, f"{GOOD}\n{OTHER}\n")).holder(OTHER.encode())
+    second = read_tokens(_file(tmp_path, f"{OTHER}\n")).holder(OTHER.encode())
+    other = read_tokens(_file(tmp_path, f"{GOOD}\n")).holder(GOOD.encode())
+    assert first and second and other
+    assert first.owner == second.owner != other.owner
+    assert OTHER not in first.owner
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", GOOD[:-1], GOOD + "x", GOOD.lower(), "\xe4" * 40])

@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from .check_result import CheckLevel, CheckResult
+from .check_result import CheckLevel, CheckResult, RaceCheck
 from .device_facts import DeviceFacts
 from .record import Diagnostic, Record
 from .status import Provenance, Status, Verdict
@@ -209,6 +209,8 @@ class BenchResult(Record):
     check: CheckResult
     checked: CheckLevel = "quick"
     """The level of check that stands behind the verdict; `check` may be the quick one before it."""
+    race_check: RaceCheck | None = None
+    """What the simulator said beside that full check; None for a quick one."""
     diagnostics: tuple[Diagnostic, ...] = ()
     elapsed_s: float
 

@@ -120,6 +120,30 @@ class WorkloadCheck(Record):
     elapsed_s: float
 
 
+class RaceCheck(Record):
+    """What the simulator, which sees every access, said of a candidate that a GPU let pass."""
+
+    outcome: Literal["passed", "findings", "unavailable"]
+    """unavailable: the simulator did not judge, so that no race check stands behind the result."""
+    workloads: tuple[str, ...] = ()
+    """What it ran: the smallest workload of each cubin and list of launches, and drawn shapes."""
+    reason: str | None = None
+    """The first finding, or why the simulator did not judge, one line."""
+    elapsed_s: float = 0.0
+
+    @property
+    def words(self) -> str:
+        """What was said, one line."""
+        match self.outcome:
+            case "unavailable":
+                return f"no race check stands behind this result: {self.reason}"
+            case "findings":
+                return f"the simulator finds {self.reason}"
+            case _:
+                seen = ", ".join(self.workloads)
+                return f"the simulator saw every access at {seen}: no race, nothing out of bounds"
+
+
 class CheckResult(Record):
     """The result of the correctness stage."""
 
@@ -148,6 +172,9 @@ class CheckResult(Record):
     """Level under which the candidate ran; None if it did not get that far."""
     cpu_bodies: tuple[str, ...] = ()
     """kopt wrappers whose CPU body stood in for device instructions (sim only)."""
+    race_check: RaceCheck | None = None
+    """Of a full check on a GPU that found nothing itself; None elsewhere: on sim every execution is
+    judged so."""
     sanitizer: SanitizerResult | None = None
     """What compute-sanitizer found, where it was asked for; its status is `status` too unless the
     check itself found something."""

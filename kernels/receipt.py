@@ -20,7 +20,7 @@ from .bench_result import (
     Rotation,
     TimedOutputs,
 )
-from .check_result import CheckLevel, SanitizerResult, WorkloadCheck
+from .check_result import CheckLevel, RaceCheck, SanitizerResult, WorkloadCheck
 from .device_facts import DeviceFacts
 from .plan import LaunchPlan
 from .record import Record
@@ -106,6 +106,8 @@ class ReceiptCheck(Record):
     visible_seeds: tuple[int, ...]
     workloads: tuple[WorkloadCheck, ...]
     """With the number of hidden seeds, which are named nowhere."""
+    race_check: RaceCheck | None = None
+    """What the simulator said beside it; left out of receipts of before it was asked."""
 
 
 class ReceiptSeal(Record):

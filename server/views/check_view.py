@@ -123,12 +123,16 @@ def _workloads(result: CheckResult) -> Table:
 
 
 def _reach(result: CheckResult) -> Iterator[Text]:
-    """Yield the shapes and scalars beside the problem's own that the result rests on, or not."""
+    """Yield what the result rests on beside the problem's own shapes and scalars, or not."""
     shapes, fixed = hidden_shape_words(result), fixed_scalar_words(result)
     if shapes is not None:
         yield Text(f"Other shapes: {shapes}")
     if fixed is not None:
         yield Text(f"Fixed scalars: {fixed}", style="yellow")
+    races = result.race_check
+    if races is not None:
+        is_missing = races.outcome == "unavailable"
+        yield Text(f"Races: {races.words}", style="yellow" if is_missing else "")
 
 
 def _accuracy(result: CheckResult) -> Iterator[RenderableType]:

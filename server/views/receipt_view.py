@@ -111,6 +111,9 @@ def promotion_view(name: str, result: PromotionResult) -> View:
         yield advice_text(result.status)
     yield from (Text(f"In its code: {text}", "yellow") for text in result.check.compiled.flagged)
     yield from uncovered_lines(result.check.compiled)
+    races = result.check.race_check
+    if races is not None:
+        yield Text(f"Races: {races.words}")
     yield from _sanitizer_lines(result)
     if result.attempts:
         rows = map(list, map(_attempt_cells, result.attempts))

@@ -16,6 +16,7 @@ from kopt.tools.bench import reference_side
 from kopt.tools.check import stage as check_stage
 from kopt.tools.devices.device import Arrays, ExecutionRequest
 from support.bench_cases import CANDIDATE, FakeCompiler, bench_problem
+from support.race_checks import replaced_simulator
 from support.scripted_timer import QUIET, Script, ScriptedTimer
 
 
@@ -30,6 +31,7 @@ def problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Problem:
     fake = FakeCompiler()
     monkeypatch.setattr(check_stage, "compile_candidate", fake)
     monkeypatch.setattr(reference_side, "compile_candidate", fake)
+    replaced_simulator(monkeypatch)
     monkeypatch.setattr(unproven_facts, "load_problems", lambda: {problem.name: problem})
     monkeypatch.setenv("KOPT_HOME", str(tmp_path / "home"))
     return problem

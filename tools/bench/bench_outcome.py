@@ -31,6 +31,7 @@ def begun(check: CheckResult) -> BenchResult:
         gpu=None,
         check=check,
         checked=check.level,
+        race_check=check.race_check,
         diagnostics=check.diagnostics,
         elapsed_s=0.0,
     )

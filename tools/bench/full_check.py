@@ -11,7 +11,7 @@ from dataclasses import replace
 import kopt
 from kopt.config.settings import Settings
 from kopt.kernels.case import Case
-from kopt.kernels.check_result import CheckResult
+from kopt.kernels.check_result import CheckResult, RaceCheck
 from kopt.kernels.record import Record
 from kopt.kernels.status import Status
 from kopt.tools.check.case_data import CaseKey
@@ -27,10 +27,14 @@ class PassedFullCheck(Record):
     """That a full check was passed."""
 
     executions: int
+    race_check: RaceCheck | None
+    """What the simulator said beside it."""
 
 
-def full_check(asked: CheckRequest, device: TimingDevice, settings: Settings) -> CheckResult | None:
-    """Return the result of the full check of what `asked` checks; None where it is kept as passed.
+def full_check(
+    asked: CheckRequest, device: TimingDevice, settings: Settings
+) -> CheckResult | PassedFullCheck:
+    """Return the result of the full check of what `asked` checks, or that it is kept as passed.
 
     Raises:
         ToolError: The oracle is at fault.
@@ -38,20 +42,21 @@ def full_check(asked: CheckRequest, device: TimingDevice, settings: Settings) ->
         InfraError: The device failed, not the candidate.
     """
     key = _key(asked, device)
-    if load_kept(settings, key, PassedFullCheck) is not None:
-        return None
+    kept = load_kept(settings, key, PassedFullCheck)
+    if kept is not None:
+        return kept
     asked.progress("full check")
     check = check_candidate(replace(asked, level="full"), device, settings)
     if check.status is Status.PASSED:
         executions = sum(one.executions for one in check.workloads)
-        keep(settings, key, PassedFullCheck(executions=executions))
+        keep(settings, key, PassedFullCheck(executions=executions, race_check=check.race_check))
     return check
 
 
 def _key(asked: CheckRequest, device: TimingDevice) -> dict[str, str]:
     case = asked.case
     return {
-        "kind": "full check",
+        "kind": "full check and race check",
         "kopt": kopt.__version__,
         "device": device.facts.uuid,
         "driver": device.facts.driver_version,

@@ -12,7 +12,7 @@ from statistics import geometric_mean
 from kopt import __version__
 from kopt.config.errors import ToolError
 from kopt.config.plain_text import plain
-from kopt.kernels.check_result import SanitizerResult
+from kopt.kernels.check_result import RaceCheck, SanitizerResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.receipt import (
     Receipt,
@@ -61,6 +61,7 @@ def make_receipt(
             level=checked.check.level,
             visible_seeds=request.seeds,
             workloads=checked.check.workloads,
+            race_check=_plain_race_check(checked.check.race_check),
         ),
         sanitizer=tuple(_without_paths(one) for one in sanitizer),
         flagged=tuple(plain(text, "") for text in compiled.flagged),
@@ -68,6 +69,13 @@ def make_receipt(
         workloads=workloads,
         geometric_mean_speedup=geometric_mean(entry.speedup for entry in workloads),
     )
+
+
+def _plain_race_check(said: RaceCheck | None) -> RaceCheck | None:
+    """Return what the simulator said without control characters."""
+    if said is None or said.reason is None:
+        return said
+    return said.model_copy(update={"reason": plain(said.reason)})
 
 
 def cubins(compiled: CompileResult) -> tuple[ReceiptCubin, ...]:

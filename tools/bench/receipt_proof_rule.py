@@ -8,7 +8,12 @@ import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from kopt.kernels.check_result import SANITIZER_TOOLS, SanitizerResult, WorkloadCheck
+from kopt.kernels.check_result import (
+    SANITIZER_TOOLS,
+    RaceCheck,
+    SanitizerResult,
+    WorkloadCheck,
+)
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.receipt import Receipt
 from kopt.kernels.status import Status
@@ -26,6 +31,7 @@ def proof_rules(receipt: Receipt) -> Iterator[Rule]:
     level = receipt.check.level
     yield level != "full", f"its check is of level {level}, and a promotion needs a full one"
     yield not receipt.check.visible_seeds, "its check names no seed"
+    yield not _is_told(receipt.check.race_check), "its race check has findings, or no words"
     names = [entry.workload for entry in receipt.workloads]
     yield len(set(names)) < len(names), "it has a workload twice"
     for entry in receipt.workloads:
@@ -74,6 +80,18 @@ def _of_check(receipt: Receipt, workload: str) -> Iterator[Rule]:
 
 def _is_whole(check: WorkloadCheck) -> bool:
     return min(check.visible_seeds, check.hidden_seeds, check.executions) > 0
+
+
+def _is_told(said: RaceCheck | None) -> bool:
+    """Return whether a race check passed somewhere or says why it could not be done.
+
+    None is of a receipt of before the simulator was asked.
+    """
+    if said is None:
+        return True
+    if said.outcome == "unavailable":
+        return bool((said.reason or "").strip())
+    return said.outcome == "passed" and bool(said.workloads)
 
 
 def _of_sanitizer(receipt: Receipt, workload: str, kernel: str) -> Iterator[Rule]:

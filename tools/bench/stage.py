@@ -23,7 +23,7 @@ from kopt.tools.devices.timer import LibrarySide, TimingDevice, TimingFailure
 
 from .baselines import choose_contestants, timing_rejection
 from .bench_outcome import begun, comparisons, measured_facts, notes
-from .full_check import full_check
+from .full_check import PassedFullCheck, full_check
 from .reference_side import launched_program
 from .request import MAX_PAIRS, MIN_PAIRS, BenchRequest
 from .side_by_side import Contest, Timed, time_side_by_side
@@ -60,12 +60,13 @@ def bench_candidate(request: BenchRequest, device: TimingDevice, settings: Setti
     return result.model_copy(update={"elapsed_s": perf_counter() - start})
 
 
-def _proven(result: BenchResult, full: CheckResult | None) -> BenchResult:
-    """Return `result` with a full check behind it; None: one that passed before."""
-    if full is None:
-        return result.model_copy(update={"checked": "full"})
+def _proven(result: BenchResult, full: CheckResult | PassedFullCheck) -> BenchResult:
+    """Return `result` with a full check behind it: a new one, or one that passed before."""
+    found: dict[str, object] = {"checked": "full", "race_check": full.race_check}
+    if isinstance(full, PassedFullCheck):
+        return result.model_copy(update=found)
     if full.status is Status.PASSED:
-        return result.model_copy(update={"checked": "full", "check": full})
+        return result.model_copy(update=found | {"check": full})
     return begun(full).model_copy(update={"gpu": result.gpu})
 
 

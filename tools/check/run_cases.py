@@ -15,7 +15,7 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.config.thread_pool import thread_pool
 from kopt.kernels.case import Case
-from kopt.kernels.check_result import Mismatch, TensorAccuracy, WorkloadCheck
+from kopt.kernels.check_result import Mismatch, RaceCheck, TensorAccuracy, WorkloadCheck
 from kopt.kernels.counters import ExecutionCounters
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.record import Diagnostic
@@ -57,6 +57,7 @@ class BatchResult:
     counters: ExecutionCounters | None = None
     sandbox: str | None = None
     cpu_bodies: tuple[str, ...] = ()
+    race_check: RaceCheck | None = None
 
 
 @dataclass

@@ -8,13 +8,12 @@ from dataclasses import replace
 from time import perf_counter
 
 from kopt.config.errors import ToolError
-from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
+from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import Settings
 from kopt.config.thread_pool import thread_pool
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
-from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.source_screen import screen_source
 from kopt.kernels.status import Status
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
@@ -22,7 +21,8 @@ from kopt.tools.devices.device import Device, ExecutionOutcome, Program
 
 from .cases import HIDDEN_SEEDS, Seeds, plan_cases
 from .hidden_seeds import draw_hidden_seeds
-from .hidden_shapes import HiddenShapes, draw_hidden_shapes, narrowing_note
+from .hidden_shapes import draw_hidden_shapes, narrowing_note
+from .race_check import run_with_race_check
 from .request import CheckPlans, CheckRequest, cubin_paths, make_plans
 from .run_cases import BatchResult, CaseBatch, run_cases
 from .scalars import fixed_scalars, vary_scalars
@@ -54,13 +54,12 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
             prepared.status, diagnostics=prepared.diagnostics, sandbox=prepared.sandbox
         )
     else:
-        final = plans.final(compiled, gpu, simulated=device.gpu is None)
-        batch = _batch(request, final, compiled)
-        if request.level == "full":
-            drawn = draw_hidden_shapes(request.case, compiled, gpu, batch.cases)
-            batch = _with_shapes(batch, drawn, gpu, simulated=device.gpu is None)
-        batch = replace(batch, cases=vary_scalars(batch.case.problem, batch.cases, batch.plans))
-        result = _told(request.case, run_cases(batch, device, settings))
+        batch, simulated = _batches(request, plans, compiled, device)
+        if simulated is None:
+            result = run_cases(batch, device, settings)
+        else:
+            result = run_with_race_check(batch, simulated, device, settings)
+        result = _told(request.case, result)
     return CheckResult(
         kernel=request.case.kernel_id,
         candidate=request.case.candidate.id,
@@ -71,20 +70,6 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
         compiled=compiled,
         elapsed_s=perf_counter() - start,
         **vars(result),
-    )
-
-
-def _with_shapes(
-    batch: CaseBatch, drawn: HiddenShapes, gpu: GpuSpec, *, simulated: bool
-) -> CaseBatch:
-    """Return the batch with the drawn shapes behind the named workloads."""
-    plans = CheckPlans(drawn.case, drawn.plans).final(drawn.compiled, gpu, simulated=simulated)
-    return replace(
-        batch,
-        case=drawn.case,
-        plans={**batch.plans, **plans},
-        cubins=cubin_paths(drawn.compiled),
-        cases=(*batch.cases, *drawn.cases),
     )
 
 
@@ -115,22 +100,28 @@ def _build(
         return compiled, preparing.result()
 
 
-def _batch(
-    request: CheckRequest,
-    final: dict[str, LaunchPlan],
-    compiled: CompileResult,
-) -> CaseBatch:
-    """Return the cases of the level; hidden seeds are drawn now that the binary is fixed."""
-    hidden: tuple[int, ...] = ()
-    if request.level == "full":
-        hidden = draw_hidden_seeds(HIDDEN_SEEDS)
-    seeds = Seeds(visible=request.seeds, hidden=hidden)
+def _batches(
+    request: CheckRequest, plans: CheckPlans, compiled: CompileResult, device: Device
+) -> tuple[CaseBatch, CaseBatch | None]:
+    """Return the cases of the level and, for a full check on a GPU, the same for the simulator.
+
+    Hidden seeds and shapes are drawn now that the binary is fixed.
+    """
+    is_full, gpu = request.level == "full", device.gpu or gpu_for_arch(request.arch)
     problem = request.case.problem
-    workloads = tuple(problem.workload(name) for name in final)
-    return CaseBatch(
-        case=request.case,
+    seeds = Seeds(request.seeds, draw_hidden_seeds(HIDDEN_SEEDS) if is_full else ())
+    workloads = tuple(problem.workload(name) for name in plans.plans)
+    named = plan_cases(problem, workloads, request.level, seeds)
+    drawn = draw_hidden_shapes(request.case, compiled, gpu, named)
+    every = CheckPlans(drawn.case, {**plans.plans, **drawn.plans})
+    final = every.final(drawn.compiled, gpu, simulated=device.gpu is None)
+    batch = CaseBatch(
+        case=drawn.case,
         plans=final,
-        cubins=cubin_paths(compiled),
-        cases=plan_cases(problem, workloads, request.level, seeds),
+        cubins=cubin_paths(drawn.compiled),
+        cases=vary_scalars(problem, (*named, *drawn.cases), final),
         progress=request.progress,
     )
+    if not is_full or device.gpu is None:
+        return batch, None
+    return batch, replace(batch, plans=every.final(drawn.compiled, gpu, simulated=True))

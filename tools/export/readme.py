@@ -98,6 +98,9 @@ def _proof_words(receipt: Receipt) -> dict[str, object]:
     judged = f"not judged by compute-sanitizer: {'; '.join(silent) or 'everything'}"
     if receipt.sanitizer and not silent:
         judged = "compute-sanitizer found nothing"
+    races = receipt.check.race_check
+    if races is not None:
+        judged += f"; {cell(races.words)}"
     counts = sorted({len(one.measurements) for one in receipt.workloads})
     return {
         "counts": " or ".join(map(str, counts)),

@@ -103,6 +103,9 @@ def doubts(result: BenchResult) -> Iterator[str]:
     """Yield what a reader must know before believing the times; nothing if nothing is odd."""
     if result.rotation is not None and not result.rotation.is_cold:
         yield f"times are {l2_words(result.rotation)}"
+    races = result.race_check
+    if races is not None and races.outcome == "unavailable":
+        yield races.words
     outputs = result.timed_outputs
     if outputs is not None and outputs.identical + outputs.within_gates < outputs.calls:
         wrong = outputs.calls - outputs.identical - outputs.within_gates

@@ -36,6 +36,7 @@ def check_facts(result: CheckResult, detail: Detail) -> Facts:
     accuracy = Listing(tuple(map(_accuracy_row, result.accuracy)))
     sanitized = () if result.sanitizer is None else result.sanitizer.runs
     facts |= given(
+        race_check=result.race_check and result.race_check.words,
         executed=Listing(tuple(map(_workload_words, result.workloads)), most=8),
         drawn_shapes=hidden_shape_words(result),
         fixed_scalars=fixed_scalar_words(result),

@@ -115,7 +115,9 @@ class _Hurried:
 def check_sample(
     sample: ShippedSample, device: Device, arch: str, settings: Settings
 ) -> CheckResult:
-    """Return what a check of `sample` at its own level finds.
+    """Return what a check of `sample` finds: at its own level, on a GPU at level full.
+
+    Level full has the simulator look for what a GPU does not show.
 
     Raises:
         SetupError: No compiler, or KOPT_HOME cannot be written.
@@ -125,4 +127,5 @@ def check_sample(
     case = Case(problem, workload, read_candidate(sample.path))
     if sample.timeout_s is not None:
         device = _Hurried(device, sample.timeout_s)
-    return check_candidate(CheckRequest(case, sample.level, arch=arch), device, settings)
+    level = sample.level if device.gpu is None else "full"
+    return check_candidate(CheckRequest(case, level, arch=arch), device, settings)

@@ -73,7 +73,7 @@ def _checked(sample: ShippedSample, device: Device, arch: str, settings: Setting
     return SampleResult(
         name=sample.name,
         kernel=sample.kernel,
-        level=sample.level,
+        level=result.level,
         expected=sample.status,
         status=result.status,
         outcome=outcome_of(sample.status, result.status),

@@ -24,6 +24,7 @@ from kopt.kernels.status import Status
 from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
+from kopt.tools.sandbox.poll import PollableEvent
 
 from .fault_report import describe_fault, fault_status
 from .job_file import JobFile, write_job
@@ -41,10 +42,16 @@ _SECTOR_BYTES = 32  # what the runtime counts: the unit in which L2 and DRAM are
 class SimDevice:
     """Implements `tools.device.Device`; safe to use from several threads."""
 
-    def __init__(self, settings: Settings, workers: int | None = None) -> None:
-        """Spread the blocks of one execution over `workers` processes (default settings.jobs)."""
+    def __init__(
+        self, settings: Settings, workers: int | None = None, stop: PollableEvent | None = None
+    ) -> None:
+        """Spread the blocks of one execution over `workers` processes (default settings.jobs).
+
+        Once `stop` is set executions end at once, with an InfraError.
+        """
         self._settings = settings
         self._workers = workers or settings.jobs
+        self._stop = stop
 
     @property
     def name(self) -> str:
@@ -109,13 +116,15 @@ class SimDevice:
             file_bytes=1 << 34,
             processes=self._workers + 16,
         )
-        return run_sandboxed([executable, job.path], policy, self._settings)
+        return run_sandboxed([executable, job.path], policy, self._settings, self._stop)
 
 
 def _outcome(run: SandboxedRun, job: JobFile, program: SimProgram) -> ExecutionOutcome:
     if run.timed_out:
         note = Diagnostic(message="the simulator did not end within the time limit")
         return ExecutionOutcome(Status.TIMEOUT, (note,), sandbox=run.level)
+    if run.stopped:
+        raise InfraError("the simulator was told to stop")
     if run.returncode != 0:
         text = run.stderr.decode(errors="replace").strip()[:500]
         raise InfraError(f"the simulator ended with status {run.returncode}: {text}")

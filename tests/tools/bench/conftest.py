@@ -9,6 +9,8 @@ from kopt.kernels.problem import Problem
 from kopt.tools.bench import reference_side
 from kopt.tools.check import stage as check_stage
 from support.bench_cases import FakeCompiler, bench_problem
+from support.race_checks import replaced_simulator
+from support.synthetic_check import NumpyDevice
 
 
 @pytest.fixture
@@ -30,3 +32,9 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> FakeCompiler:
 def problem(tmp_path: Path) -> Problem:
     """8 x 64, no library."""
     return bench_problem(tmp_path / "problem")
+
+
+@pytest.fixture(autouse=True)
+def simulator(monkeypatch: pytest.MonkeyPatch) -> NumpyDevice:
+    """What stands in for the simulator beside a GPU."""
+    return replaced_simulator(monkeypatch)

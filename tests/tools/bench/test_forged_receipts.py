@@ -9,6 +9,7 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.kernels.bench_result import Comparison, LikeForLike
+from kopt.kernels.check_result import RaceCheck
 from kopt.kernels.receipt import Receipt, RepeatedMeasurement, WorkloadEvidence
 from kopt.kernels.status import Status, Verdict
 from kopt.tools.bench.intervals import median_interval
@@ -170,6 +171,11 @@ def _check(**fields: Any) -> Forgery:
     return forge
 
 
+def _races(outcome: str, **fields: Any) -> Forgery:
+    said = RaceCheck.model_validate({"outcome": outcome, **fields})
+    return _check(race_check=said)
+
+
 def _sanitizer(**fields: Any) -> Forgery:
     def forge(receipt: Receipt) -> Receipt:
         changed = tuple(one.model_copy(update=fields) for one in receipt.sanitizer)
@@ -221,6 +227,9 @@ def _twice(receipt: Receipt) -> Receipt:
         (_check(status=Status.INCORRECT), "check of b8xh64 did not pass"),
         (_check(hidden_seeds=0), "lacks visible or hidden seeds"),
         (_check(executions=0), "lacks visible or hidden seeds"),
+        (_races("findings", workloads=("b8xh64",)), "its race check has findings"),
+        (_races("passed"), "its race check has findings, or no words"),
+        (_races("unavailable", reason=" "), "its race check has findings, or no words"),
         (_receipt(sanitizer=()), "does not say what compute-sanitizer found at b8xh64"),
         (_sanitizer(runs=()), "memcheck of compute-sanitizer is missing at b8xh64"),
         (_sanitizer(kernel="other_b8xh64"), "does not say what compute-sanitizer found"),
@@ -246,6 +255,23 @@ def _twice(receipt: Receipt) -> Receipt:
 )
 def test_what_stands_before_the_timings_is_whole(tmp_path: Path, forge: Forgery, said: str) -> None:
     assert said in _refusal(tmp_path, forge(sealed_receipt()))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        None,
+        RaceCheck(outcome="passed", workloads=("b8xh64",)),
+        RaceCheck(outcome="unavailable", reason="unsupported_on_sim: raw PTX"),
+    ],
+)
+def test_a_race_check_passed_or_says_why_it_is_absent(
+    tmp_path: Path, said: RaceCheck | None
+) -> None:
+    receipt = with_digest(_check(race_check=said)(sealed_receipt()))
+    path = write_receipt(tmp_path / "b8xh64.sm_90a.receipt.json", receipt)
+    assert read_receipt(path).check.race_check == said
+    assert ("race_check" in path.read_text("utf-8")) == (said is not None)
 
 
 def test_a_workload_twice_is_refused_where_a_receipt_covers_several(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from kopt.kernels.status import Status, Verdict
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
 from kopt.tools.devices.device import Arrays, ExecutionRequest
-from kopt.tools.facts.bench_facts import bench_facts
+from kopt.tools.facts.bench_facts import bench_facts, doubts
 from support.bench_cases import CANDIDATE, FakeCompiler
 from support.scripted_timer import Script, ScriptedTimer
+from support.synthetic_check import NumpyDevice
 
 FASTER = Script(candidate_us=4.0, reference_us=5.0)
 
@@ -43,6 +44,8 @@ def test_faster_has_a_full_check_behind_it_and_pays_it_once(
     assert (result.verdict, result.checked, result.check.level) == (Verdict.FASTER, "full", "full")
     again = bench_candidate(request_, second, settings)
     assert (again.verdict, again.checked, again.check.level) == (Verdict.FASTER, "full", "quick")
+    assert result.race_check is not None and result.race_check.workloads == ("b8xh64",)
+    assert again.race_check == result.race_check
     assert len(second.executions) < len(first.executions)
 
 
@@ -74,6 +77,24 @@ def test_what_the_full_check_refuses_has_its_status_and_no_verdict(
         result = bench_candidate(request_, ScriptedTimer(replace(FASTER, spoil=spoil)), settings)
         assert (result.status, result.verdict) == (Status.INCORRECT, None)
         assert (result.comparisons, result.check.level) == ((), "full")
+
+
+def test_faster_without_a_race_check_is_doubted(
+    request_: BenchRequest, settings: Settings, simulator: NumpyDevice
+) -> None:
+    simulator.status = Status.UNSUPPORTED_ON_SIM
+    result = bench_candidate(request_, ScriptedTimer(FASTER), settings)
+    assert (result.verdict, result.checked) == (Verdict.FASTER, "full")
+    (doubt,) = (one for one in doubts(result) if "race" in one)
+    assert doubt.startswith("no race check stands behind this result: unsupported_on_sim")
+
+
+def test_what_the_simulator_finds_takes_faster_back(
+    request_: BenchRequest, settings: Settings, simulator: NumpyDevice
+) -> None:
+    simulator.status = Status.DATA_RACE
+    result = bench_candidate(request_, ScriptedTimer(FASTER), settings)
+    assert (result.status, result.verdict) == (Status.DATA_RACE, None)
 
 
 def test_a_slower_candidate_is_not_checked_further(

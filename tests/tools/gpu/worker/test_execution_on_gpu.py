@@ -33,6 +33,12 @@ WRONG = [
     if sample.status in (Status.INCORRECT, Status.UNWRITTEN_OUTPUT, Status.INPUT_MUTATED)
     and sample.path.stem not in TIMING_DEPENDENT
 ]
+UNSEEN = [
+    sample
+    for sample in SAMPLES
+    if sample.status in (Status.DATA_RACE, Status.BARRIER_DIVERGENCE, Status.UNINITIALIZED_READ)
+    or sample.path.stem in TIMING_DEPENDENT
+]
 FAULTY = [
     sample
     for sample in SAMPLES
@@ -93,6 +99,22 @@ def test_reference_kernel_passes(kernel: str, gpu: Gpu) -> None:
 def test_good_sample_passes(sample: ShippedSample, gpu: Gpu) -> None:
     result = check_sample(sample, gpu.settings, gpu.device, gpu.arch)
     assert result.status is Status.PASSED, describe(result)
+    assert result.race_check is not None
+    assert result.race_check.outcome == "passed", result.race_check.words
+
+
+@pytest.mark.parametrize("sample", UNSEEN, ids=_stem)
+def test_what_a_gpu_need_not_show_is_refused_at_level_full(sample: ShippedSample, gpu: Gpu) -> None:
+    result = check_sample(sample, gpu.settings, gpu.device, gpu.arch)
+    assert (result.level, result.status is Status.PASSED) == ("full", False), describe(result)
+
+
+def test_ptx_that_the_simulator_cannot_run_has_no_race_check(gpu: Gpu) -> None:
+    (sample,) = (one for one in SAMPLES if one.name == "evil_inline_ptx")
+    result = check_sample(sample, gpu.settings, gpu.device, gpu.arch)
+    assert result.status is Status.PASSED, describe(result)
+    assert result.race_check is not None
+    assert result.race_check.outcome == "unavailable"
 
 
 @pytest.mark.parametrize("sample", [*WRONG, *FAULTY], ids=_stem)

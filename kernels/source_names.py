@@ -14,9 +14,10 @@ def _words(text: str) -> frozenset[str]:
 
 
 STANDARD_HEADERS = _words(
-    "algorithm array bit cassert cfloat cinttypes climits cmath cstddef cstdint cstdio cstdlib"
-    " cstring functional initializer_list iterator limits numeric new ratio tuple type_traits"
-    " utility assert.h float.h inttypes.h limits.h math.h stdbool.h stddef.h stdint.h stdio.h"
+    "algorithm array bit cassert cfloat cinttypes climits cmath compare concepts cstddef cstdint"
+    " cstdio cstdlib cstring functional initializer_list iterator limits numbers numeric new"
+    " optional ratio span string_view tuple type_traits utility variant"
+    " assert.h float.h inttypes.h limits.h math.h stdbool.h stddef.h stdint.h stdio.h"
     " stdlib.h string.h"
 )
 

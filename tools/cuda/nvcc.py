@@ -87,7 +87,7 @@ def nvcc_command(
     return [
         toolchain.nvcc,
         "-cubin",
-        "-std=c++17",
+        "-std=c++20",
         "-O3",
         "--expt-relaxed-constexpr",  # std::numeric_limits and its like in device code
         *(["--use_fast_math"] if job.fast_math else []),

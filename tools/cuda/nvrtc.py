@@ -224,7 +224,7 @@ def nvrtc_options(job: CompileJob, folders: list[str]) -> list[str]:
     """Return NVRTC's spelling of the flags that nvcc gets."""
     return [
         f"-arch={job.arch}",
-        "-std=c++17",
+        "-std=c++20",
         _GROUPS_ALONE,
         *(["--use_fast_math"] if job.fast_math else []),
         *([f"--maxrregcount={job.max_registers}"] if job.max_registers is not None else []),

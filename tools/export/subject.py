@@ -63,7 +63,7 @@ class ExportSubject(Case):
 def nvcc_flags(subject: ExportSubject) -> tuple[str, ...]:
     """Return the flags of nvcc, the target left out."""
     header = subject.header
-    flags = ["-std=c++17", "-O3", "--expt-relaxed-constexpr"]
+    flags = ["-std=c++20", "-O3", "--expt-relaxed-constexpr"]
     if header.flags.fast_math:
         flags.append("--use_fast_math")
     if header.flags.max_registers is not None:

@@ -33,7 +33,7 @@ from kopt.tools.sandbox.policy import SandboxPolicy, compiler_memory_bytes
 # takes the first file of a DWARF 5 table for another. Stack clash protection touches every page of
 # a large frame, so that none skips the guard page below a fiber's stack.
 CANDIDATE_FLAGS = (
-    "-std=c++17",
+    "-std=c++20",
     "-O1",
     "-g1",
     "-gdwarf-4",
@@ -190,7 +190,7 @@ class _Build:
             raise SetupError(
                 f"{self.gxx} cannot compile the simulator's runtime: "
                 f"{' | '.join(said.splitlines()[:3])}; "
-                "it needs a g++ with C++17 and -fsanitize=thread (11 or later)"
+                "it needs a g++ with C++20 and -fsanitize=thread (11 or later)"
             )
 
 

@@ -2,8 +2,9 @@
 
 The source itself is what nvcc compiles, word for word, but for three things. `extern __shared__`:
 static and dynamic shared memory are told apart by storage class on a CPU, so its qualifier is
-exchanged. `__shared__ alignas(16)`: g++ takes `alignas` only in front of a storage class.
-`static __shared__`: the second word alone is a storage class here.
+exchanged; other words may stand among the two, in any order. `__shared__ alignas(16)`: g++ takes
+`alignas` only in front of a storage class. `static __shared__`: the second word alone is a storage
+class here.
 """
 
 import re
@@ -12,18 +13,22 @@ from collections.abc import Mapping, Sequence
 UNIT_NAME = "candidate.cu"
 """The file name that g++'s messages and line tables use for the candidate."""
 
+_WORD = r"\s+(?:(?:__align__|alignas)\s*\((?:[^()]|\([^()]*\))*\)|volatile\b|const\b)"
 _EXTERN_SHARED = re.compile(
-    r"\bextern(?P<align>\s+(?:__align__|alignas)\s*\([^()]*\))?(?P<space>\s+)__shared__\b"
+    rf"\bextern(?P<words>(?:{_WORD})*)(?P<space>\s+)__shared__\b"
+    rf"|\b__shared__(?P<later_words>(?:{_WORD})*)(?P<later_space>\s+)extern\b"
 )
 _ALIGNED_SHARED = re.compile(
-    r"\b(?P<qualifiers>(?:extern\s+)?__shared__)(?P<space>\s+)"
+    r"\b(?P<qualifiers>(?:extern\s+)?(?:__shared__|KOPT_SIM_EXTERN_SHARED))(?P<space>\s+)"
     r"(?P<align>alignas\s*\((?:[^()]|\([^()]*\))*\))"
 )
 _MODULE_VARIABLE = re.compile(
     r"\b__device__\b(?P<type>(?:(?!__device__)[^;(){}=\[])*?)\b(?P<name>[A-Za-z_]\w*)\s*[\[=;{]"
 )
 _STATIC_SHARED = re.compile(r"\bstatic(\s+__shared__\b)|\b(__shared__\s+)static\b")
-_DECLARED_NAME = re.compile(r"(?:(?!__shared__)[^;])*?\b([A-Za-z_]\w*)\s*\[\s*\]\s*;")
+_DECLARED_NAME = re.compile(
+    r"(?:(?!__shared__)[^;])*?\b([A-Za-z_]\w*)\s*\[\s*\](?:\s*\[[^\[\];]*\])*\s*;"
+)
 
 
 def make_unit(source: str, defines: Mapping[str, int], kernels: Sequence[str]) -> str:
@@ -31,12 +36,9 @@ def make_unit(source: str, defines: Mapping[str, int], kernels: Sequence[str]) -
     lines = [f"#define {name} {value}" for name, value in sorted(defines.items())]
     lines.append(f'#line 1 "{UNIT_NAME}"')
     text = _STATIC_SHARED.sub(r"\1\2", source)
+    text = _EXTERN_SHARED.sub(_extern_shared, text)
     text = _ALIGNED_SHARED.sub(r"\g<align>\g<space>\g<qualifiers>", text)
-    lines.append(
-        _EXTERN_SHARED.sub(r"extern\g<align>\g<space>KOPT_SIM_EXTERN_SHARED", text)
-        .replace("\r\n", "\n")
-        .rstrip("\n")
-    )
+    lines.append(text.replace("\r\n", "\n").rstrip("\n"))
     lines.append('#line 1 "kopt_entries"')
     for number, kernel in enumerate(kernels):
         lines.append(
@@ -44,6 +46,11 @@ def make_unit(source: str, defines: Mapping[str, int], kernels: Sequence[str]) -
             f"{{ kopt_sim::invoke(&{kernel}, values); }}"
         )
     return "\n".join(lines) + "\n"
+
+
+def _extern_shared(match: re.Match[str]) -> str:
+    words = match["words"] or match["later_words"] or ""
+    return f"extern{words}{match['space'] or match['later_space']}KOPT_SIM_EXTERN_SHARED"
 
 
 def entry_name(number: int) -> str:

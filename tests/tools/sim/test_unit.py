@@ -14,6 +14,9 @@ LONG = 200_000
         ("extern __shared__ alignas(16) unsigned char raw [ ] ;", {"raw"}),
         ("/* extern __shared__ */ extern __shared__ int late[];", {"late"}),
         ("extern __shared__ int fixed[4];", set[str]()),
+        ("extern __shared__ float tile[][33], x; extern __shared__ int two[] [ N * 2 ];", {"two"}),
+        ("extern volatile __shared__ float early[];", {"early"}),
+        ("__shared__ extern __align__(16) char turned[];", {"turned"}),
         # Searched anew from each character, these would take hours.
         (f"// extern __shared__ {'a' * LONG}", set[str]()),
         ("// " + "extern __shared__ a " * (LONG // 20), set[str]()),

@@ -57,3 +57,22 @@ __forceinline__ T atomicCAS(T* address, std::common_type_t<T> expected,
   return kopt_sim::atomic_update<true>(
       address, [=](T old) { return old == expected ? desired : old; });
 }
+template <class T>
+__forceinline__ T atomicCAS_block(T* address, std::common_type_t<T> expected,
+                                  std::common_type_t<T> desired) {
+  return atomicCAS(address, expected, desired);
+}
+template <class T>
+__forceinline__ T atomicCAS_system(T* address, std::common_type_t<T> expected,
+                                   std::common_type_t<T> desired) {
+  return atomicCAS(address, expected, desired);
+}
+
+// Vectors of floats: each element by itself, as the hardware does.
+__forceinline__ float2 atomicAdd(float2* address, float2 value) {
+  return {atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y)};
+}
+__forceinline__ float4 atomicAdd(float4* address, float4 value) {
+  return {atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y),
+          atomicAdd(&address->z, value.z), atomicAdd(&address->w, value.w)};
+}

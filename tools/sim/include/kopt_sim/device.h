@@ -56,13 +56,18 @@ extern const kopt_sim::Dimensions blockDim, gridDim;
 #define __cluster_dims__(...)
 #undef __block_size__
 #define __block_size__(...)
+// nvcc's: the author promises that it holds. One that does not is undefined on a GPU.
+#define __builtin_assume(...) ((__VA_ARGS__) ? (void)0 : kopt_sim_trap(__LINE__))
 #undef __noinline__
 #define __noinline__ __attribute__((noinline))
 
 #include <kopt_sim/runtime_interface.h>
 #include <kopt_sim/integers.h>
 #include <kopt_sim/synchronization.h>
+#include <kopt_sim/packed_integers.h>
 #include <kopt_sim/math.h>
+#include <kopt_sim/special_functions.h>
+#include <kopt_sim/directed_rounding.h>
 
 // Structs that a call takes or returns by value are loaded and stored by the call itself, which
 // the access hooks do not see. So everything is inlined before the hooks go in: the conversions of

@@ -63,6 +63,29 @@ inline float __uint2float_rn(unsigned x) { return static_cast<float>(x); }
 inline float __ll2float_rn(long long x) { return static_cast<float>(x); }
 inline float __ull2float_rn(unsigned long long x) { return static_cast<float>(x); }
 inline float __double2float_rn(double x) { return static_cast<float>(x); }
+// From a double NaN gives the highest bit in 32 bits, too.
+#define KOPT_SIM_DOUBLE_TO_ONE(NAME, INT, HOW, WHOLE)                                     \
+  inline INT __double2##NAME##_##HOW(double x) {                                          \
+    return x != x ? static_cast<INT>(1ull << (8 * sizeof(INT) - 1))                       \
+                  : kopt_sim::saturating<INT>(WHOLE(x));                                  \
+  }
+#define KOPT_SIM_DOUBLE_TO(NAME, INT)                                                     \
+  KOPT_SIM_DOUBLE_TO_ONE(NAME, INT, rn, rint)                                             \
+  KOPT_SIM_DOUBLE_TO_ONE(NAME, INT, rz, trunc)                                            \
+  KOPT_SIM_DOUBLE_TO_ONE(NAME, INT, ru, ceil)                                             \
+  KOPT_SIM_DOUBLE_TO_ONE(NAME, INT, rd, floor)
+KOPT_SIM_DOUBLE_TO(int, int)
+KOPT_SIM_DOUBLE_TO(uint, unsigned)
+KOPT_SIM_DOUBLE_TO(ll, long long)
+KOPT_SIM_DOUBLE_TO(ull, unsigned long long)
+#undef KOPT_SIM_DOUBLE_TO
+#undef KOPT_SIM_DOUBLE_TO_ONE
+inline int __double2hiint(double x) { return static_cast<int>(__double_as_longlong(x) >> 32); }
+inline int __double2loint(double x) { return static_cast<int>(__double_as_longlong(x)); }
+inline double __hiloint2double(int high, int low) {
+  return kopt_sim::bit_cast<double>(static_cast<std::uint64_t>(static_cast<unsigned>(high)) << 32 |
+                                    static_cast<unsigned>(low));
+}
 
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
@@ -76,6 +99,18 @@ inline unsigned __brev(unsigned x) {
   unsigned r = 0;
   for (int bit = 0; bit < 32; ++bit) r |= (x >> bit & 1u) << (31 - bit);
   return r;
+}
+inline unsigned long long __brevll(unsigned long long x) {
+  return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 |
+         __brev(static_cast<unsigned>(x >> 32));
+}
+// The position of the n-th set bit from `base` on, downwards for a negative n.
+inline unsigned __fns(unsigned mask, unsigned base, int n) {
+  if (n == 0) return mask >> (base & 31u) & 1u ? base : 0xffffffffu;
+  const int step = n > 0 ? 1 : -1;
+  for (int bit = static_cast<int>(base); bit >= 0 && bit < 32; bit += step)
+    if ((mask >> bit & 1u) != 0 && (n -= step) == 0) return static_cast<unsigned>(bit);
+  return 0xffffffffu;
 }
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const unsigned long long bytes = static_cast<unsigned long long>(y) << 32 | x;
@@ -96,6 +131,12 @@ inline unsigned __funnelshift_r(unsigned lo, unsigned hi, unsigned shift) {
   const unsigned s = shift & 31u;
   return s == 0 ? lo : lo >> s | hi << (32 - s);
 }
+inline unsigned __funnelshift_lc(unsigned lo, unsigned hi, unsigned shift) {
+  return shift >= 32 ? lo : __funnelshift_l(lo, hi, shift);
+}
+inline unsigned __funnelshift_rc(unsigned lo, unsigned hi, unsigned shift) {
+  return shift >= 32 ? hi : __funnelshift_r(lo, hi, shift);
+}
 inline int __mul24(int x, int y) {
   return static_cast<int>(static_cast<long long>((x << 8) >> 8) * ((y << 8) >> 8));
 }
@@ -109,6 +150,30 @@ inline int __mulhi(int x, int y) {
 inline unsigned __sad(int x, int y, unsigned z) {
   return z + (x > y ? static_cast<unsigned>(x) - y : static_cast<unsigned>(y) - x);
 }
+inline unsigned __usad(unsigned x, unsigned y, unsigned z) { return z + (x > y ? x - y : y - x); }
+inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
+  return static_cast<unsigned long long>(static_cast<unsigned __int128>(x) * y >> 64);
+}
+inline long long __mul64hi(long long x, long long y) {
+  return static_cast<long long>(static_cast<__int128>(x) * y >> 64);
+}
+inline int __hadd(int x, int y) { return static_cast<int>((static_cast<long long>(x) + y) >> 1); }
+inline int __rhadd(int x, int y) {
+  return static_cast<int>((static_cast<long long>(x) + y + 1) >> 1);
+}
+inline unsigned __uhadd(unsigned x, unsigned y) {
+  return static_cast<unsigned>((static_cast<unsigned long long>(x) + y) >> 1);
+}
+inline unsigned __urhadd(unsigned x, unsigned y) {
+  return static_cast<unsigned>((static_cast<unsigned long long>(x) + y + 1) >> 1);
+}
+inline long long llmin(long long x, long long y) { return x < y ? x : y; }
+inline long long llmax(long long x, long long y) { return x < y ? y : x; }
+inline unsigned umin(unsigned x, unsigned y) { return x < y ? x : y; }
+inline unsigned umax(unsigned x, unsigned y) { return x < y ? y : x; }
+inline unsigned long long ullmin(unsigned long long x, unsigned long long y) { return x < y ? x : y; }
+inline unsigned long long ullmax(unsigned long long x, unsigned long long y) { return x < y ? y : x; }
+
 inline int __dp4a(int a, int b, int c) {
   for (int i = 0; i < 4; ++i)
     c = kopt_sim::wrapping_sum(
@@ -119,19 +184,18 @@ inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
   for (int i = 0; i < 32; i += 8) c += (a >> i & 0xffu) * (b >> i & 0xffu);
   return c;
 }
-namespace kopt_sim {
-// Packed unsigned lanes of `Bits` bits each.
-template <int Bits, typename Choose>
-inline unsigned packed_lanes(unsigned a, unsigned b, Choose choose) {
-  constexpr unsigned kLane = (1u << Bits) - 1u;
-  unsigned r = 0;
-  for (int i = 0; i < 32; i += Bits) r |= choose(a >> i & kLane, b >> i & kLane) << i;
-  return r;
-}
-inline unsigned larger_lane(unsigned a, unsigned b) { return a > b ? a : b; }
-inline unsigned smaller_lane(unsigned a, unsigned b) { return a < b ? a : b; }
-}  // namespace kopt_sim
-inline unsigned __vmaxu4(unsigned a, unsigned b) { return kopt_sim::packed_lanes<8>(a, b, kopt_sim::larger_lane); }
-inline unsigned __vminu4(unsigned a, unsigned b) { return kopt_sim::packed_lanes<8>(a, b, kopt_sim::smaller_lane); }
-inline unsigned __vmaxu2(unsigned a, unsigned b) { return kopt_sim::packed_lanes<16>(a, b, kopt_sim::larger_lane); }
-inline unsigned __vminu2(unsigned a, unsigned b) { return kopt_sim::packed_lanes<16>(a, b, kopt_sim::smaller_lane); }
+// Two halves of `a` times the lower or upper two bytes of `b`.
+#define KOPT_SIM_DP2A(NAME, SHIFT)                                                           \
+  inline int NAME(int a, int b, int c) {                                                     \
+    for (int i = 0; i < 2; ++i)                                                              \
+      c = kopt_sim::wrapping_sum(c, static_cast<short>(a >> (16 * i)) *                      \
+                                        static_cast<signed char>(b >> (8 * i + SHIFT)));     \
+    return c;                                                                                \
+  }                                                                                          \
+  inline unsigned NAME(unsigned a, unsigned b, unsigned c) {                                 \
+    for (int i = 0; i < 2; ++i) c += (a >> (16 * i) & 0xffffu) * (b >> (8 * i + SHIFT) & 0xffu); \
+    return c;                                                                                \
+  }
+KOPT_SIM_DP2A(__dp2a_lo, 0)
+KOPT_SIM_DP2A(__dp2a_hi, 16)
+#undef KOPT_SIM_DP2A

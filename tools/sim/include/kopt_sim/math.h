@@ -4,9 +4,7 @@
 
 inline float rsqrtf(float x) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x))); }
 inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
-inline float rcbrtf(float x) { return static_cast<float>(1.0 / std::cbrt(static_cast<double>(x))); }
 inline float exp10f(float x) noexcept { return powf(10.0f, x); }
-inline float normcdff(float x) { return 0.5f * erfcf(-x * 0.70710678118654752f); }
 inline float __saturatef(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
 inline float saturate(float x) { return __saturatef(x); }
 
@@ -24,23 +22,11 @@ inline void __sincosf(float x, float* s, float* c) {
   *s = sinf(x);
   *c = cosf(x);
 }
-inline float sinpif(float x) { return sinf(3.14159265358979f * x); }
-inline float cospif(float x) { return cosf(3.14159265358979f * x); }
-
-inline void sincospif(float x, float* s, float* c) {
-  *s = sinpif(x);
-  *c = cospif(x);
-}
-inline void sincospi(double x, double* s, double* c) {
-  *s = sin(3.141592653589793 * x);
-  *c = cos(3.141592653589793 * x);
-}
 
 inline float __fdividef(float x, float y) { return x / y; }
 inline float fdividef(float x, float y) { return x / y; }
 inline float __fdiv_rn(float x, float y) { return x / y; }
 inline float __frcp_rn(float x) { return 1.0f / x; }
-inline float __frcp_rz(float x) { return 1.0f / x; }
 inline float __fsqrt_rn(float x) { return sqrtf(x); }
 inline float __frsqrt_rn(float x) { return rsqrtf(x); }
 inline float __fmaf_rn(float x, float y, float z) { return fmaf(x, y, z); }

@@ -57,3 +57,81 @@ KOPT_SIM_UNARY(rint, rintf)
 KOPT_SIM_UNARY(trunc, truncf)
 KOPT_SIM_UNARY(rcp, 1.0f /)
 #undef KOPT_SIM_UNARY
+
+// A fused product and sum that is then cut off below 0, or to 0 to 1; NaN gives 0 there.
+#define KOPT_SIM_FUSED(T, T2)                                                                \
+  inline T __hfma_relu(T a, T b, T c) {                                                      \
+    const T r = __hfma(a, b, c);                                                             \
+    return __hisnan(r) || static_cast<float>(r) > 0.0f ? r : T(0.0f);                        \
+  }                                                                                          \
+  inline T __hfma_sat(T a, T b, T c) {                                                       \
+    return T(__saturatef(static_cast<float>(__hfma(a, b, c))));                              \
+  }                                                                                          \
+  inline T2 __hfma2_relu(T2 a, T2 b, T2 c) {                                                 \
+    return T2(__hfma_relu(a.x, b.x, c.x), __hfma_relu(a.y, b.y, c.y));                       \
+  }                                                                                          \
+  inline T2 __hfma2_sat(T2 a, T2 b, T2 c) {                                                  \
+    return T2(__hfma_sat(a.x, b.x, c.x), __hfma_sat(a.y, b.y, c.y));                         \
+  }                                                                                          \
+  inline T2 __hcmadd(T2 a, T2 b, T2 c) {                                                     \
+    const T real = __hfma(a.x, b.x, c.x), imaginary = __hfma(a.x, b.y, c.y);                 \
+    return T2(__hfma(__hneg(a.y), b.y, real), __hfma(a.y, b.x, imaginary));                  \
+  }
+KOPT_SIM_FUSED(__nv_bfloat16, __nv_bfloat162)
+KOPT_SIM_FUSED(__half, __half2)
+#undef KOPT_SIM_FUSED
+
+// Two roundings in one direction are one: by way of float32.
+#define KOPT_SIM_BF16_INTEGER(NAME, INT, HOW)                                                \
+  inline INT __bfloat162##NAME##_##HOW(__nv_bfloat16 x) {                                    \
+    return kopt_sim::narrow_integer<INT>(__float2ll_##HOW(__bfloat162float(x)));             \
+  }
+#define KOPT_SIM_BF16_INTEGERS(NAME, INT)  \
+  KOPT_SIM_BF16_INTEGER(NAME, INT, rn)     \
+  KOPT_SIM_BF16_INTEGER(NAME, INT, rd)     \
+  KOPT_SIM_BF16_INTEGER(NAME, INT, ru)
+#define KOPT_SIM_BF16_WIDE(NAME, HOW)                                                        \
+  inline decltype(__float2##NAME##_##HOW(0.0f)) __bfloat162##NAME##_##HOW(__nv_bfloat16 x) { \
+    return __float2##NAME##_##HOW(__bfloat162float(x));                                      \
+  }
+#define KOPT_SIM_BF16_FROM(NAME, INT, WIDE, HOW)                                             \
+  inline __nv_bfloat16 __##NAME##2bfloat16_##HOW(INT x) {                                    \
+    return __float2bfloat16_##HOW(__##WIDE##2float_##HOW(x));                                \
+  }
+#define KOPT_SIM_BF16_DIRECTION(HOW)                       \
+  KOPT_SIM_BF16_FROM(int, int, int, HOW)                   \
+  KOPT_SIM_BF16_FROM(uint, unsigned, uint, HOW)            \
+  KOPT_SIM_BF16_FROM(short, short, int, HOW)               \
+  KOPT_SIM_BF16_FROM(ushort, unsigned short, uint, HOW)    \
+  KOPT_SIM_BF16_FROM(ll, long long, ll, HOW)               \
+  KOPT_SIM_BF16_FROM(ull, unsigned long long, ull, HOW)
+namespace kopt_sim {
+template <class Int>
+inline Int narrow_integer(long long x) {
+  constexpr long long kLowest = std::numeric_limits<Int>::min();
+  constexpr long long kHighest = std::numeric_limits<Int>::max();
+  return static_cast<Int>(x < kLowest ? kLowest : x > kHighest ? kHighest : x);
+}
+}  // namespace kopt_sim
+KOPT_SIM_BF16_INTEGERS(short, short)
+KOPT_SIM_BF16_INTEGERS(ushort, unsigned short)
+KOPT_SIM_BF16_WIDE(int, rn)
+KOPT_SIM_BF16_WIDE(int, rd)
+KOPT_SIM_BF16_WIDE(int, ru)
+KOPT_SIM_BF16_WIDE(uint, rn)
+KOPT_SIM_BF16_WIDE(uint, rd)
+KOPT_SIM_BF16_WIDE(uint, ru)
+KOPT_SIM_BF16_WIDE(ll, rn)
+KOPT_SIM_BF16_WIDE(ll, rd)
+KOPT_SIM_BF16_WIDE(ll, ru)
+KOPT_SIM_BF16_WIDE(ull, rn)
+KOPT_SIM_BF16_WIDE(ull, rd)
+KOPT_SIM_BF16_WIDE(ull, ru)
+KOPT_SIM_BF16_DIRECTION(rd)
+KOPT_SIM_BF16_DIRECTION(ru)
+KOPT_SIM_BF16_DIRECTION(rz)
+#undef KOPT_SIM_BF16_DIRECTION
+#undef KOPT_SIM_BF16_FROM
+#undef KOPT_SIM_BF16_WIDE
+#undef KOPT_SIM_BF16_INTEGERS
+#undef KOPT_SIM_BF16_INTEGER

@@ -119,6 +119,16 @@ inline unsigned __match_any_sync(unsigned mask, T value, KOPT_SIM_LINE) {
   return same;
 }
 template <class T>
+inline unsigned __match_all_sync(unsigned mask, T value, int* same, KOPT_SIM_LINE) {
+  const std::uint64_t mine = kopt_sim::to_bits(value);
+  std::uint64_t values[32];
+  const unsigned lanes = kopt_sim_exchange(kopt_sim::kMatch, mask, mine, line, values);
+  for (unsigned lane = 0; lane < 32; ++lane)
+    if ((lanes >> lane & 1u) && values[lane] != mine) return static_cast<unsigned>(*same = 0);
+  *same = 1;
+  return lanes;
+}
+template <class T>
 inline T __reduce_add_sync(unsigned mask, T value, KOPT_SIM_LINE) {
   return kopt_sim::reduce(mask, value, [](T a, T b) { return kopt_sim::wrapping_sum(a, b); }, line);
 }

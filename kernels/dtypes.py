@@ -25,6 +25,12 @@ DTYPE_CUDA_TYPES = {name: written for name, (_, written, _) in _DTYPES.items()}
 DTYPE_SPELLINGS = {name: spellings for name, (_, _, spellings) in _DTYPES.items()}
 """Accepted element types. `uint8_t`, `int64_t` and `__nv_fp8_storage_t` are names of these."""
 
+UNSIGNED_SPELLINGS = {
+    "int32": ("unsigned int",),
+    "int64": ("unsigned long long", "unsigned long"),
+}
+"""What an axis or an expression may be passed as beside its own type: the bits are the same."""
+
 
 def dtype_size_bytes(dtype: str) -> int:
     """Return the bytes of one element.

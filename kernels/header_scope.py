@@ -17,6 +17,10 @@ _TUNE_FORM = (
     "would rename things in CUDA's headers"
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_TEMPLATE_HINT = (
+    "a template or a member of a namespace is launched by a wrapper: make it __device__ instead of"
+    ' __global__, and call it from an extern "C" __global__ void function that names its arguments'
+)
 _BUILTIN_NAMES = frozenset({"SM_COUNT"})
 
 
@@ -82,7 +86,8 @@ def declared(what: str) -> AfterValidator:
 def identifier(name: str) -> str:
     """Return a C identifier."""
     if not _IDENTIFIER.fullmatch(name):
-        raise Mistake(f"{name[:80]!r} is no C identifier of at most 128 characters")
+        hint = _TEMPLATE_HINT if "<" in name or "::" in name else None
+        raise Mistake(f"{name[:80]!r} is no C identifier of at most 128 characters", hint)
     return name
 
 

@@ -276,6 +276,7 @@ def test_declared_macros_are_read_without_a_problem() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "hint"),
     [
+        ("kernel: scale_rows", "kernel: scale<1>", "make it __device__ instead of __global__"),
         ("  - kernel", "\t- kernel", "spaces, not tabs"),
         ("family: other", "family: other\nnote: a: b", "in quotes"),
         ("H, scale]", "H, scale", "not closed"),

@@ -35,6 +35,10 @@ STAND_IN = """
 #define __global__
 #define __device__
 struct __nv_bfloat16 { unsigned short x; };
+struct __nv_bfloat162 { __nv_bfloat16 x, y; };
+struct __half2 { unsigned short x, y; };
+struct uint4 { unsigned x, y, z, w; };
+struct odd { unsigned char bytes[3]; };
 struct __nv_fp8_e4m3 { unsigned char x; };
 typedef unsigned char __nv_fp8_storage_t;
 typedef struct alignas(64) CUtensorMap_st { uint64_t opaque[16]; } CUtensorMap;
@@ -78,6 +82,16 @@ def test_exact_types_pass(tmp_path: Path) -> None:
         ("int32_t* sums", "int* const __restrict__ sums"),
         ("int32_t* sums", "const int32_t* sums"),
         ("float* __restrict__ out", "const float* out"),
+        ("float* __restrict__ out", "uint4* out"),
+        ("float* __restrict__ out", "void* out"),
+        ("float* __restrict__ out", "unsigned* out"),
+        ("float* __restrict__ out", "char* out"),
+        ("const __nv_bfloat16* w", "const void* __restrict__ w"),
+        ("const __nv_bfloat16* w", "const unsigned short* w"),
+        ("const __nv_bfloat16* w", "const __nv_bfloat162* w"),
+        ("int H", "unsigned H"),
+        ("int H", "uint64_t H"),
+        ("int64_t n", "uint64_t n"),
     ],
 )
 def test_other_spellings_of_a_type_pass(tmp_path: Path, old: str, new: str) -> None:
@@ -94,13 +108,18 @@ def test_other_spellings_of_a_type_pass(tmp_path: Path, old: str, new: str) -> N
             "1, the tensor 'x' (in, pointer to float32), must",
         ),
         ("const float* __restrict__ x", "const int* x", "the tensor 'x' (in,"),
-        ("const __nv_bfloat16* w", "const unsigned short* w", "must be const __nv_bfloat16*"),
+        ("const __nv_bfloat16* w", "const short* w", "must be const __nv_bfloat16* (or a pointer"),
+        ("const __nv_bfloat16* w", "uint4* w", "must be const __nv_bfloat16*"),
+        ("const __nv_bfloat16* w", "const __half2* w", "must be const __nv_bfloat16*"),
+        ("const __nv_bfloat16* w", "const float* w", "must be const __nv_bfloat16*"),
+        ("const __nv_bfloat16* w", "const odd* w", "must be const __nv_bfloat16*"),
+        ("float* __restrict__ out", "unsigned short* out", "the tensor 'out'"),
+        ("float* __restrict__ out", "int* out", "the tensor 'out'"),
         ("int32_t* sums", "float* sums", "the scratch buffer 'sums'"),
         ("const CUtensorMap m", "const void* m", "the tensor map 'x_map'"),
         ("const CUtensorMap m", "const CUtensorMap* m", "the tensor map 'x_map'"),
-        ("int H", "unsigned H", "the axis 'H' (int32 or int64), must be int, long long or int64_t"),
         ("int H", "float H", "the axis 'H'"),
-        ("int64_t n", "int n", "'B * H' (int64), must be long long or int64_t"),
+        ("int64_t n", "int n", "'B * H' (int64), must be long long, int64_t"),
         ("float* __restrict__ out", "const int* out", "the tensor 'out' (out, pointer"),
         ("const float scale", "double scale", "'scale' (float32), must be float"),
         (
@@ -123,6 +142,12 @@ def test_wrong_type_is_one_error_that_names_the_parameter(
     assert "of the header" in found[0]
 
 
+def test_a_struct_by_value_is_told_to_be_taken_apart(tmp_path: Path) -> None:
+    source = STAND_IN + kernels("const uint4 all")
+    found = errors(source + assertions(tmp_path))
+    assert any("let the kernel take its members as parameters" in text for text in found)
+
+
 @pytest.mark.parametrize(
     "declared",
     [
@@ -143,7 +168,7 @@ def test_missing_kernel_is_one_error(tmp_path: Path, declared: str) -> None:
 def test_last_line_of_the_candidate_cannot_swallow_the_assertions(
     tmp_path: Path, ending: str
 ) -> None:
-    source = STAND_IN + kernels(FIRST.replace("int H", "unsigned H")) + ending
+    source = STAND_IN + kernels(FIRST.replace("int H", "float H")) + ending
     assert len(errors(source + assertions(tmp_path))) == 1
 
 
@@ -203,7 +228,7 @@ def test_nvcc_decides_alike(tmp_path: Path) -> None:
         ("good.cu", good, ""),
         (
             "bad.cu",
-            good.replace("int H", "unsigned H"),
+            good.replace("int H", "float H"),
             "the axis 'H' (int32 or int64), must be int",
         ),
         ("lost.cu", good.replace("void first", "void frist"), "the source has no such function"),

@@ -175,6 +175,8 @@ class CheckResult(Record):
     race_check: RaceCheck | None = None
     """Of a full check on a GPU that found nothing itself; None elsewhere: on sim every execution is
     judged so."""
+    unexecuted_lines: tuple[int, ...] = ()
+    """Lines of the candidate that load or store, and did so in no case that the simulator ran."""
     sanitizer: SanitizerResult | None = None
     """What compute-sanitizer found, where it was asked for; its status is `status` too unless the
     check itself found something."""

@@ -14,6 +14,7 @@ from kopt.tools.facts.check_facts import (
     hidden_shape_words,
     inputs_words,
     sanitizer_words,
+    unexecuted_words,
 )
 from kopt.tools.facts.wording import tune_words
 
@@ -123,8 +124,9 @@ def _workloads(result: CheckResult) -> Table:
 
 
 def _reach(result: CheckResult) -> Iterator[Text]:
-    """Yield what the result rests on beside the problem's own shapes and scalars, or not."""
+    """Yield what the result rests on beside the problem's own shapes, and what it does not."""
     shapes, fixed = hidden_shape_words(result), fixed_scalar_words(result)
+    not_run = unexecuted_words(result)
     if shapes is not None:
         yield Text(f"Other shapes: {shapes}")
     if fixed is not None:
@@ -133,6 +135,8 @@ def _reach(result: CheckResult) -> Iterator[Text]:
     if races is not None:
         is_missing = races.outcome == "unavailable"
         yield Text(f"Races: {races.words}", style="yellow" if is_missing else "")
+    if not_run is not None:
+        yield Text(f"Not run: {not_run}", style="yellow")
 
 
 def _accuracy(result: CheckResult) -> Iterator[RenderableType]:

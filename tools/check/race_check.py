@@ -41,6 +41,7 @@ class _Said:
     summary: RaceCheck
     refused: BatchResult | None = None
     """The failed run, where it found something."""
+    unexecuted_lines: tuple[int, ...] = ()
 
 
 def run_with_race_check(
@@ -67,7 +68,7 @@ def run_with_race_check(
         if not future.done():
             batch.progress("waiting for the race check on the simulator")
         said = future.result()
-    result = replace(result, race_check=said.summary)
+    result = replace(result, race_check=said.summary, unexecuted_lines=said.unexecuted_lines)
     return result if said.refused is None else _refused(result, said.refused, device)
 
 
@@ -96,7 +97,7 @@ def _judge(batch: CaseBatch, simulator: Device, settings: Settings) -> _Said:
         elapsed_s=perf_counter() - start,
     )
     if found.status is Status.PASSED:
-        return _Said(summary)
+        return _Said(summary, unexecuted_lines=found.unexecuted_lines)
     reason = f"{found.status}{because(found.diagnostics)}"
     if found.status in _NOT_JUDGED:
         return _Said(summary.model_copy(update={"outcome": "unavailable", "reason": reason}))

@@ -4,7 +4,7 @@ Runs are started in the order of the cases and judged in that order: the report 
 failing case, whichever finished first, so that a check gives the same answer every time.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +20,7 @@ from kopt.kernels.counters import ExecutionCounters
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.tools.devices.device import Device, Program
+from kopt.tools.devices.device import Device, ExecutionOutcome, Program
 
 from .accuracy import worst_accuracy
 from .case_data import CaseKey, make_case_data
@@ -58,6 +58,7 @@ class BatchResult:
     sandbox: str | None = None
     cpu_bodies: tuple[str, ...] = ()
     race_check: RaceCheck | None = None
+    unexecuted_lines: tuple[int, ...] = ()
 
 
 @dataclass
@@ -158,7 +159,17 @@ def _result(tally: _Tally) -> BatchResult:
         cpu_bodies=tuple(
             sorted({name for report in reports for name in report.outcome.cpu_bodies})
         ),
+        unexecuted_lines=unexecuted_lines(report.outcome for report in reports),
     )
+
+
+def unexecuted_lines(outcomes: Iterable[ExecutionOutcome]) -> tuple[int, ...]:
+    """Return the lines that load or store in some program, and did so in no run."""
+    ran: dict[int, bool] = {}
+    for outcome in outcomes:
+        for line, has_run in outcome.access_lines.items():
+            ran[line] = ran.get(line, False) or has_run
+    return tuple(sorted(line for line, has_run in ran.items() if not has_run))
 
 
 def _workload_checks(tally: _Tally, *, drawn: bool) -> tuple[WorkloadCheck, ...]:

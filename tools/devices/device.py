@@ -4,6 +4,7 @@ A device runs one launch plan over one set of inputs and gives the outputs back,
 that went wrong on the way. It never sees expected outputs.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -62,6 +63,8 @@ class ExecutionOutcome:
     sandbox: str | None = None
     cpu_bodies: tuple[str, ...] = ()
     """Names of the kopt wrappers whose CPU body stood in for the device's instructions."""
+    access_lines: Mapping[int, bool] = field(default_factory=dict[int, bool])
+    """Lines of the candidate that load or store, and whether they did; sim only."""
     elapsed_s: float = 0.0
 
 

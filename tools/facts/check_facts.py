@@ -19,6 +19,7 @@ from .wording import Quoted, plain_beginning
 
 SIM_NOTE = "run on the CPU simulator: values, races and bounds are judged, speed is not"
 _SUMMARY_CHARACTERS = 600
+_MOST_LINES = 20
 _MISMATCH_FIELDS = (
     *("tensor", "row", "column", "index", "expected", "got", "pattern"),
     *("wrong_elements", "total_elements", "gate", "workload"),
@@ -40,6 +41,7 @@ def check_facts(result: CheckResult, detail: Detail) -> Facts:
         executed=Listing(tuple(map(_workload_words, result.workloads)), most=8),
         drawn_shapes=hidden_shape_words(result),
         fixed_scalars=fixed_scalar_words(result),
+        not_run=unexecuted_words(result),
         computed=given(accuracy=accuracy),
         stood_in_by_cpu_code=Listing(result.cpu_bodies, most=12),
         sanitizer=Listing(tuple(map(sanitizer_words, sanitized))),
@@ -88,6 +90,23 @@ def fixed_scalar_words(result: CheckResult) -> str | None:
         return None
     names = ", ".join(result.fixed_scalars)
     return f"{names}: no launch takes it, so only the problem's value is right"
+
+
+def unexecuted_words(result: CheckResult) -> str | None:
+    """Return the lines of which a full check knows nothing, since no case got there; None if none.
+
+    Code that only a GPU runs stands in such lines: what tells the simulator from one.
+    """
+    if result.status is not Status.PASSED or result.level != "full":
+        return None
+    lines = result.unexecuted_lines
+    if not lines:
+        return None
+    named = ", ".join(map(str, lines[:_MOST_LINES])) + (", ..." if len(lines) > _MOST_LINES else "")
+    places = f"{counted(len(lines), 'line')} ({named})"
+    if result.race_check is not None:
+        return f"the race check made no load or store of {places}: no races were looked for there"
+    return f"no case makes a load or store of {places}: unchecked there"
 
 
 def element_words(found: Mismatch) -> str:

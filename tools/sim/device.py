@@ -6,7 +6,7 @@ measures no time: a time that rests on its counters is an estimate (tools/estima
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from pathlib import Path
@@ -141,7 +141,14 @@ def _outcome(run: SandboxedRun, job: JobFile, program: SimProgram) -> ExecutionO
         counters=_counters(report),
         sandbox=run.level,
         cpu_bodies=bodies,
+        access_lines=_access_lines(report["ran"], program),
     )
+
+
+def _access_lines(ran: Sequence[int], program: SimProgram) -> dict[int, bool]:
+    """Return the lines that load or store; a line in several places has run if one of them has."""
+    known = program.access_lines
+    return dict.fromkeys(known.values(), False) | {known[at]: True for at in ran if at in known}
 
 
 def _counters(report: Mapping[str, Any]) -> ExecutionCounters:

@@ -1,15 +1,13 @@
 """The runtime's report as a status and a diagnostic: which line, which thread, what to mend."""
 
-import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from kopt.config.settings import without_secrets
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.record import Diagnostic, source_excerpt
 from kopt.kernels.status import Status
 
-from .unit import UNIT_NAME
+from .source_lines import source_lines
 
 _STATUS = {
     "out_of_bounds": Status.OUT_OF_BOUNDS,
@@ -52,8 +50,9 @@ def fault_status(fault: Mapping[str, Any]) -> Status:
 def describe_fault(fault: Mapping[str, Any], executable: str, candidate: Candidate) -> Diagnostic:
     """Return one diagnostic: the access in words, the candidate's line, block and thread."""
     status = fault_status(fault)
-    line = int(fault["line"]) or _source_line(executable, int(fault["pc"]))
-    line = line or _source_line(executable, int(fault["last_pc"]))
+    places = int(fault["pc"]), int(fault["last_pc"])
+    lines = source_lines(executable, (place for place in places if place))
+    line = int(fault["line"]) or next((lines[place] for place in places if place in lines), None)
     note = str(fault["note"])
     block, thread = _triple(fault, "block"), _triple(fault, "thread")
     message = f"{_what(fault, status)} (block {block}, thread {thread})"
@@ -97,28 +96,3 @@ def _what(fault: Mapping[str, Any], status: Status) -> str:
 def _triple(fault: Mapping[str, Any], key: str) -> str:
     x, y, z = fault[key]
     return f"({x}, {y}, {z})"
-
-
-def _source_line(executable: str, pc: int) -> int | None:
-    """Return the candidate's line of the call at `pc`; the innermost of its own when inlined."""
-    if pc == 0:
-        return None
-    # A return address is that of the next instruction.
-    command = ["addr2line", "-i", "-e", executable, hex(pc - 1)]
-    try:
-        done = subprocess.run(
-            command,
-            env=without_secrets(),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=20,
-        )
-    except (FileNotFoundError, subprocess.TimeoutExpired):
-        return None
-    for place in done.stdout.splitlines():
-        name, _, number = place.rpartition(":")
-        digits = number.split()[0] if number.split() else ""
-        if name.rsplit("/", 1)[-1] == UNIT_NAME and digits.isdigit():
-            return int(digits)
-    return None

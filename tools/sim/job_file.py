@@ -56,6 +56,8 @@ def write_job(
         f"poison {request.poison}",
         f"constants {program.constants[0]} {program.constants[1]}",
     ]
+    if program.access_lines:
+        lines.append(f"code {min(program.access_lines)} {max(program.access_lines)}")
     lines += [f"shared {v.name} {v.address} {v.size_bytes}" for v in program.shared]
     numbers: dict[str, int] = {}
     scratch_lines = _scratch_lines(request, folder, program.narrowest_access_bytes)

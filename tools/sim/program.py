@@ -163,7 +163,7 @@ class _Builder:
         return self._run([*command, *(f"-I{path}" for path in includes), mode, unit])
 
     def _link(self, dynamic: tuple[str, ...]) -> SandboxedRun:
-        command: list[str | Path] = [self.toolset.gxx, "-no-pie", "unit.o"]
+        command: list[str | Path] = [self.toolset.gxx, "-no-pie", "-Wl,--emit-relocs", "unit.o"]
         command += [self.toolset.runtime_object, "-o", "program"]
         command += [f"-Wl,--defsym={symbol}=kopt_sim_dynamic_shared" for symbol in dynamic]
         command += [f"-Wl,--wrap={name}" for name in STORING_LIBM]

@@ -4,14 +4,17 @@ import re
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
+from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import Symbol, SymbolTableSection
 
 from kopt.kernels.record import Record
 from kopt.tools.sandbox.policy import SandboxLevel
 
+from .source_lines import source_lines
 from .unit import entry_name
 
 _LENGTH = re.compile(r"E(\d+)")
+_ACCESS_HOOK = re.compile(r"__tsan_(unaligned_|volatile_)?(read|write)(\d+|_range)$")
 _GUARD = "_ZGV"  # of a variable whose constructor does nothing; the runtime keeps it from running
 
 DYNAMIC_SHARED = "dynamic_smem"
@@ -35,6 +38,8 @@ class ProgramFacts(Record):
     """By address; the last-declared size of dynamic shared memory is its whole capacity."""
     constants: tuple[int, int]
     """First and last-plus-one address of tables that the candidate may read."""
+    access_lines: dict[int, int]
+    """The candidate's line of each load and store in its code, by the address behind its hook."""
 
 
 class SimProgram(ProgramFacts):
@@ -84,7 +89,23 @@ def read_program_facts(
                 rodata["sh_addr"],
                 data["sh_addr"] + data["sh_size"],
             ),
+            access_lines=source_lines(str(executable), _access_sites(elf)),
         )
+
+
+def _access_sites(elf: ELFFile) -> list[int]:
+    """Return the return addresses of all calls of an access hook, from the relocations kept."""
+    table = elf.get_section_by_name(".symtab")
+    assert isinstance(table, SymbolTableSection)
+    sites: list[int] = []
+    for section in elf.iter_sections():
+        if not isinstance(section, RelocationSection) or not section.name.startswith(".rela.text"):
+            continue
+        for relocation in section.iter_relocations():
+            symbol = table.get_symbol(relocation["r_info_sym"])
+            if _ACCESS_HOOK.match(str(symbol.name)):
+                sites.append(int(relocation["r_offset"]) + 4)
+    return sites
 
 
 def _symbols(elf: ELFFile) -> list[Symbol]:

@@ -56,6 +56,10 @@ inline void check_any(const Access& access, bool aligned) {
   }
 }
 
+inline void note_that_it_ran(std::uintptr_t pc) {
+  if (pc - g.code_begin <= g.code_last - g.code_begin) g.has_run[pc - g.code_begin] = 1;
+}
+
 inline void end_turn_if_due() {
   if (--g.accesses_until_switch != 0 || take_back_served()) return;
   g.accesses_until_switch = draw_turn();
@@ -64,6 +68,7 @@ inline void end_turn_if_due() {
 
 inline void check_access(std::uintptr_t address, unsigned bytes, bool is_store, bool aligned,
                          std::uintptr_t pc) {
+  note_that_it_ran(pc);
   if (is_local(address)) return;
   end_turn_if_due();  // before the checks: what follows them is the access itself
   check_any({address, pc, nullptr, 0, 0, bytes, is_store}, aligned);
@@ -71,6 +76,7 @@ inline void check_access(std::uintptr_t address, unsigned bytes, bool is_store, 
 
 inline void check_volatile(std::uintptr_t address, unsigned bytes, bool is_store,
                            std::uintptr_t pc) {
+  note_that_it_ran(pc);
   if (is_local(address)) return;
   end_turn_if_due();
   Access access{address, pc, nullptr, 0, 0, bytes, is_store};

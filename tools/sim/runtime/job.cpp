@@ -118,6 +118,7 @@ Job read_job(const char* path) {
     else if (keyword == "shared") add_shared(line);
     else if (keyword == "launch") add_launch(line);
     else if (keyword == "constants") line >> g.constant_begin >> g.constant_end;
+    else if (keyword == "code") line >> g.code_begin >> g.code_last;
     else if (keyword == "seed") line >> g.schedule_seed;
     else if (keyword == "workers") line >> job.workers;
     else if (keyword == "timeout_ms") line >> job.timeout_ms;

@@ -21,14 +21,15 @@ namespace kopt_sim {
 
 namespace {
 
-WorkerReport* map_reports(unsigned count) {
-  void* memory = mmap(nullptr, count * sizeof(WorkerReport), PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+// Zeroed memory that all processes share.
+void* map_shared(std::size_t bytes) {
+  void* memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     std::perror("kopt-sim: cannot map reports");
     std::exit(70);
   }
-  return static_cast<WorkerReport*>(memory);
+  return memory;
 }
 
 std::uint64_t volume(const Index3& extent) {
@@ -114,7 +115,8 @@ int main(int argc, char** argv) {
   }
   const Job job = read_job(argv[1]);
   const unsigned workers = std::clamp(job.workers, 1u, 256u);
-  WorkerReport* reports = map_reports(workers);
+  auto* reports = static_cast<WorkerReport*>(map_shared(workers * sizeof(WorkerReport)));
+  g.has_run = static_cast<std::uint8_t*>(map_shared(g.code_last - g.code_begin + 1));
   for (const LaunchJob& launch : g.launches) {
     g.launch = &launch;
     run_launch(job, reports, workers);

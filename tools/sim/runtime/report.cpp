@@ -94,6 +94,18 @@ void print_number(const char* key, std::uint64_t value) {
   std::printf(", \"%s\": %llu", key, static_cast<unsigned long long>(value));
 }
 
+// The accesses that were made at least once, by return address.
+void print_what_ran() {
+  std::printf(", \"ran\": [");
+  const char* separator = "";
+  for (std::uintptr_t pc = g.code_begin; pc <= g.code_last && pc != 0; ++pc) {
+    if (g.has_run[pc - g.code_begin] == 0) continue;
+    std::printf("%s%llu", separator, static_cast<unsigned long long>(pc));
+    separator = ", ";
+  }
+  std::printf("]");
+}
+
 }  // namespace
 
 void write_report(const WorkerReport* reports, unsigned count) {
@@ -132,6 +144,7 @@ void write_report(const WorkerReport* reports, unsigned count) {
   print_number("sampled_threads", total.sampled_threads);
   print_number("sampled_accesses", total.sampled_accesses);
   print_number("sampled_load_phases", total.sampled_load_phases);
+  print_what_ran();
   std::printf("}\n");
 }
 

@@ -198,6 +198,8 @@ struct State {
   unsigned buffer_count;
   std::vector<SharedVariable> shared;
   std::uintptr_t constant_begin, constant_end;  // read-only data of the candidate
+  std::uintptr_t code_begin, code_last;  // first and last return address of an access hook
+  std::uint8_t* has_run;                 // one byte an address from code_begin, for all processes
 
   std::vector<LaunchJob> launches;
   int launch_number;

@@ -37,7 +37,11 @@ def test_a_program_is_built_once(sim: Sim) -> None:
     assert _folder(sim, _case(101)) == folder
     assert (folder / "program").stat().st_ino == before
     assert _folder(sim, _case(102)) != folder
-    assert sorted(path.name for path in folder.iterdir()) == ["program", "program.json"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "manifest.json",
+        "program",
+        "program.json",
+    ]
 
 
 @pytest.mark.parametrize("damage", ["truncated", "empty", "no program", "no facts", "not JSON"])

@@ -17,6 +17,7 @@ from kopt.config.files import (
     content_hash,
     ensure_trusted_folder,
     evict_least_used,
+    remove_folder,
     staging_folder,
 )
 from kopt.config.sealed_folder import is_sealed, publish_sealed
@@ -203,8 +204,10 @@ def find_kept(folder: Path) -> SimProgram | None:
         return None
     try:
         program = SimProgram.model_validate_json((folder / "program.json").read_bytes())
+        os.utime(folder / "program")
         os.utime(folder)
-    except OSError:  # another process was quicker to remove it
+    except (OSError, ValueError):  # removed or damaged since this process first read it
+        remove_folder(folder)
         return None
     return program
 

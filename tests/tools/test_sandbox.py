@@ -184,6 +184,25 @@ def test_memory_is_bounded_when_asked(level: Level) -> None:
     assert b"MemoryError" in run.stderr
 
 
+FORKING = """
+import os, time
+for _ in range(3):
+    if os.fork() == 0:
+        block = bytearray(100 << 20)
+        print(len(block), flush=True)
+        time.sleep(2)
+        os._exit(0)
+for _ in range(3): os.wait()
+"""
+
+
+@pytest.mark.parametrize(("limit", "is_up"), [(200 << 20, True), (2 << 30, False)])
+def test_memory_of_all_processes_together_is_bounded(level: Level, limit: int, is_up: bool) -> None:
+    run = level.run(FORKING, replace(level.policy, tree_bytes=limit))
+    assert run.memory_is_up == is_up
+    assert run.returncode == (-signal.SIGKILL if is_up else 0)
+
+
 def test_processor_time_is_bounded(level: Level) -> None:
     run = level.run("while True: pass", replace(level.policy, cpu_s=1))
     assert (run.returncode, run.timed_out) == (-signal.SIGXCPU, False)

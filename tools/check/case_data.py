@@ -15,6 +15,7 @@ from kopt.kernels.dtypes import numpy_dtype
 from kopt.kernels.oracle import load_oracle
 from kopt.kernels.problem import Problem, Workload, storage_shape
 
+from .oracle_memory import allowance_bytes, limited_memory
 from .reference import Reference, make_reference
 
 
@@ -68,8 +69,10 @@ def make_case_data(key: CaseKey) -> CaseData:
 def _oracle_call(key: CaseKey, function: str) -> Generator[None]:
     """Report what the problem's own code raises as its author's to mend, with its line."""
     path = key.problem.folder / "oracle.py"
+    allowance = allowance_bytes(key.problem, key.workload)
     try:
-        yield
+        with limited_memory(allowance):
+            yield
     except KoptError:
         raise
     except Exception as error:  # the user's own file: whatever it raises is theirs to mend
@@ -78,6 +81,8 @@ def _oracle_call(key: CaseKey, function: str) -> Generator[None]:
         ]
         place = f"{path}:{lines[-1]}" if lines else str(path)
         what = f"{function}() fails on {key.workload.name}, {key.regime} inputs"
+        if isinstance(error, MemoryError):
+            what += f", for whose tensors it may take {allowance / (1 << 30):.1f} GiB"
         raise ToolError(f"{place}: {what}: {type(error).__name__}: {error}") from error
 
 

@@ -63,6 +63,7 @@ def command_line(
         f"cpu-s={policy.cpu_s or 0}",
         f"processes={policy.processes}",
         f"memory-bytes={policy.memory_bytes or 0}",
+        f"tree-bytes={policy.tree_bytes or 0}",
         f"exec={int(policy.allow_exec)}",
         f"sockets={_socket_rule(policy)}",
     ]

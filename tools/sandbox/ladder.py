@@ -164,6 +164,8 @@ def _outcome(ending: Ending, command: Sequence[str | Path]) -> SandboxedRun:
         raise SetupError(
             f"the {run.level} sandbox cannot start {command[0]}: {text.splitlines()[0]}"
         )
+    if word == "memory":
+        return replace(run, memory_is_up=True)
     if word in ("exit", "signal"):
         return replace(run, returncode=int(text) if word == "exit" else -int(text))
     if not run.timed_out and not run.stopped:

@@ -5,9 +5,10 @@
 //
 //   launcher abi                         prints the Landlock ABI (0: none)
 //   launcher run OPTION... -- PROGRAM ARGUMENT...
-//     status-fd=N      pipe to kopt: "error TEXT", "exit N" or "signal N"; its reader's end is ours
+//     status-fd=N      pipe to kopt: "error TEXT", "exit N", "signal N", or "memory N" where the
+//                      processes together held more than tree-bytes; its reader's end is ours
 //     parent-pid=N     end at once if this is no longer the parent; 0 under a pid namespace
-//     file-bytes=N processes=N cpu-s=N memory-bytes=N (the last two: 0 is no limit)
+//     file-bytes=N processes=N cpu-s=N memory-bytes=N tree-bytes=N (the last three: 0 is no limit)
 //     exec=0|1         0: only PROGRAM itself is executed, later execve calls fail
 //     sockets=0|1|2    local sockets (AF_UNIX): none; to listen at, as the CUDA driver must; all
 //     landlock=ABI     0: no Landlock rules
@@ -37,6 +38,7 @@ using namespace kopt_sandbox;
 
 constexpr int max_paths = 512;
 constexpr int watch_interval_ms = 50;
+constexpr int memory_interval_ms = 20;
 
 struct Options {
     int status_fd = -1;
@@ -93,6 +95,7 @@ void read_option(const char* text) {
     else if (is("cpu-s")) options.limits.cpu_s = number;
     else if (is("processes")) options.limits.processes = number;
     else if (is("memory-bytes")) options.limits.memory_bytes = number;
+    else if (is("tree-bytes")) options.limits.tree_bytes = number;
     else if (is("exec")) options.allow_exec = number != 0;
     else if (is("sockets")) options.sockets = static_cast<SocketRule>(number);
     else if (is("landlock")) options.landlock_abi = static_cast<int>(number);
@@ -174,18 +177,22 @@ bool program_has_ended(pid_t program) {
     }
 }
 
-// Returns when the program has ended, kopt is gone or asks for the end, or a limit is broken.
-void wait_for_end(pid_t program, int signals, const ProcessLimits& limits) {
+// Returns when the program has ended, kopt is gone or asks for the end, or a limit is broken; true
+// if that was the limit on memory.
+bool wait_for_end(pid_t program, int signals, const ProcessLimits& limits) {
     pollfd events[2] = {{signals, POLLIN, 0}, {options.status_fd, 0, 0}};
-    const int interval_ms = getuid() == 0 ? watch_interval_ms : -1;
+    int interval_ms = getuid() == 0 ? watch_interval_ms : -1;
+    if (limits.tree_bytes != 0) interval_ms = memory_interval_ms;
     while (!program_has_ended(program)) {
-        if (poll(events, 2, interval_ms) < 0 && errno != EINTR) return;
-        if (events[1].revents != 0) return;  // the reader has gone
-        if (limits.exceeded_by_group(program)) return;
+        if (poll(events, 2, interval_ms) < 0 && errno != EINTR) return false;
+        if (events[1].revents != 0) return false;  // the reader has gone
+        if (limits.tree_exceeds_memory(program)) return true;
+        if (limits.exceeded_by_group(program)) return false;
         signalfd_siginfo signal;
         while (read(signals, &signal, sizeof signal) == sizeof signal)
-            if (signal.ssi_signo != SIGCHLD) return;
+            if (signal.ssi_signo != SIGCHLD) return false;
     }
+    return false;
 }
 
 int supervise() {
@@ -212,12 +219,12 @@ int supervise() {
     if (!options.allow_exec && !admit_one_exec(channel[0], options.status_fd)) fail("exec listener");
     close(channel[0]);
 
-    wait_for_end(program, signals, options.limits);
+    const bool memory_is_up = wait_for_end(program, signals, options.limits);
     const int status = end_everything(program);
-    const bool exited = WIFEXITED(status);
+    const bool exited = WIFEXITED(status) && !memory_is_up;
     char number[16];
     snprintf(number, sizeof number, "%d", exited ? WEXITSTATUS(status) : WTERMSIG(status));
-    tell(exited ? "exit" : "signal", number, "");
+    tell(memory_is_up ? "memory" : exited ? "exit" : "signal", number, "");
     return 0;
 }
 

@@ -42,6 +42,9 @@ class SandboxPolicy:
     processes: int = 64
     memory_bytes: int | None = None
     """Private writable memory of each process (RLIMIT_DATA); None: no limit. Not for CUDA."""
+    tree_bytes: int | None = None
+    """Memory that all processes together hold, watched by the launcher every 20 ms; None: no limit.
+    For programs that reserve much and touch little of it."""
     unix_sockets: bool = False
     """Sockets between processes of this machine, for profilers that talk to what they examine. At
     the levels below bubblewrap these may reach the host's own services: never for a process whose
@@ -54,16 +57,21 @@ _COMPILER_MEMORY_BYTES = 8 << 30
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
-@lru_cache
 def compiler_memory_bytes() -> int:
     """Return what one compiler may hold: half of the machine's or container's memory, or 8 GiB.
 
     What is shipped takes less than 1 GiB; what takes more than this is a bomb or a mistake.
     """
+    return min(_COMPILER_MEMORY_BYTES, machine_memory_bytes() // 2)
+
+
+@lru_cache
+def machine_memory_bytes() -> int:
+    """Return the memory of the machine, or of the container that this process is in."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError, ValueError):  # no such file, or the word max
         total = min(total, int(_CGROUP_LIMIT.read_text("ascii")))
-    return min(_COMPILER_MEMORY_BYTES, total // 2)
+    return total
 
 
 _MEMORY_IS_UP = re.compile(
@@ -96,6 +104,8 @@ class SandboxedRun:
     """Output beyond `output_bytes` that was not kept."""
     level: SandboxLevel
     elapsed_s: float
+    memory_is_up: bool = False
+    """Ended because its processes held more than `tree_bytes`."""
 
 
 _PATTERNS = (

@@ -22,6 +22,7 @@ struct ProcessLimits {
     unsigned long cpu_s = 0;  // 0: no limit
     unsigned long processes = 0;
     unsigned long memory_bytes = 0;  // private writable memory of one process; 0: no limit
+    unsigned long tree_bytes = 0;    // what all processes hold together; 0: no limit
 
     // RLIMIT_NPROC counts all threads of the user, so those that exist already are added to it.
     // In a user namespace of its own (bubblewrap without root) nearly none are seen nor counted.
@@ -48,7 +49,7 @@ struct ProcessLimits {
                // SIGXCPU, a second later SIGKILL
                (cpu_s == 0 || set(RLIMIT_CPU, cpu_s, cpu_s + 1)) &&
                set(RLIMIT_NPROC, threads, threads) &&
-               (memory_bytes == 0 || set(RLIMIT_DATA, memory_bytes, memory_bytes));
+               (memory_bytes == 0 ? lift(RLIMIT_DATA) : set(RLIMIT_DATA, memory_bytes, memory_bytes));
     }
 
     // Root is exempt from RLIMIT_NPROC, so its groups are counted; the cheap test of the machine's
@@ -59,7 +60,49 @@ struct ProcessLimits {
         return machine.procs > machine_threads_before_ + processes && members(group) > processes;
     }
 
+    // What is shared, such as mapped files, counts once; a page of it that only some processes have
+    // touched may count less.
+    bool tree_exceeds_memory(pid_t root) const {
+        if (tree_bytes == 0) return false;
+        Held held;
+        add_tree(root, 0, held);
+        const unsigned long page = static_cast<unsigned long>(sysconf(_SC_PAGESIZE));
+        return (held.own + held.shared) * page > tree_bytes;
+    }
+
 private:
+    // kopt itself may be under a limit of its own while it starts this process.
+    static bool lift(__rlimit_resource resource) {
+        rlimit value;
+        return getrlimit(resource, &value) == 0 && set(resource, value.rlim_max, value.rlim_max);
+    }
+
+    struct Held {
+        unsigned long own = 0, shared = 0;  // in pages
+    };
+
+    static void add_tree(pid_t process, int depth, Held& held) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/%d/statm", process);
+        if (FILE* file = fopen(path, "re")) {
+            unsigned long resident = 0, shared = 0;
+            if (fscanf(file, "%*u %lu %lu", &resident, &shared) == 2 && resident >= shared) {
+                held.own += resident - shared;
+                if (shared > held.shared) held.shared = shared;
+            }
+            fclose(file);
+        }
+        if (depth == max_depth) return;
+        snprintf(path, sizeof path, "/proc/%d/task/%d/children", process, process);
+        if (FILE* children = fopen(path, "re")) {
+            int child;
+            while (fscanf(children, "%d", &child) == 1) add_tree(child, depth + 1, held);
+            fclose(children);
+        }
+    }
+
+    static constexpr int max_depth = 16;
+
     static bool set(__rlimit_resource resource, unsigned long soft, unsigned long hard) {
         const rlimit value{soft, hard};
         return setrlimit(resource, &value) == 0;

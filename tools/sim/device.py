@@ -28,6 +28,7 @@ from kopt.tools.sandbox.poll import PollableEvent
 
 from .fault_report import describe_fault, fault_status
 from .job_file import JobFile, write_job
+from .memory_limit import memory_fault, memory_limit_bytes
 from .program import BuildFailure, build_program
 from .program_facts import SimProgram
 
@@ -98,7 +99,11 @@ class SimDevice:
         needed = _job_bytes(request.program)
         with scratch_folder("sim", needed) as folder:
             job = write_job(request, program, folder, workers)
-            return _outcome(self._run(job, program), job, program)
+            run = self._run(job, program)
+            if run.memory_is_up:
+                fault = memory_fault(memory_limit_bytes(request.program, self._workers))
+                return ExecutionOutcome(Status.CRASH, (fault,), sandbox=run.level)
+            return _outcome(run, job, program)
 
     def _workers_for(self, program: Program) -> int:
         """Blocks that talk to each other through atomics must run in one process."""
@@ -115,6 +120,7 @@ class SimDevice:
             cpu_s=int(job.request.timeout_s * launches * self._workers) + 20,
             file_bytes=1 << 34,
             processes=self._workers + 16,
+            tree_bytes=memory_limit_bytes(job.request.program, self._workers),
         )
         return run_sandboxed([executable, job.path], policy, self._settings, self._stop)
 

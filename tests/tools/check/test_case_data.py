@@ -18,6 +18,11 @@ from support.tiny_problem import tiny_problem
             r"oracle.py:\d+: expected\(\) fails on b8xh64, normal inputs: KeyError: 'y'",
         ),
         ('workload.axes["B"]', "1 // 0", r"oracle.py:\d+: make_inputs\(\) fails .* ZeroDivision"),
+        (
+            'exact = inputs["x"]',
+            "exact = np.ones(1 << 40)",
+            r"oracle.py:\d+: expected\(\) fails .*, for whose tensors it may take .* GiB: .*Memory",
+        ),
         ('return {"out":', 'return {"output":', r"gives tensors \['output'\]; wanted \['out'\]"),
     ],
 )

@@ -1,0 +1,56 @@
+"""Oracles that take too much: an error of theirs, and the process's own limits afterwards."""
+
+import resource
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kopt.config.settings import Settings
+from kopt.tools.check.oracle_memory import allowance_bytes, limited_memory
+from support.sandbox_level import Level, open_level
+from support.tiny_problem import tiny_problem
+
+LIMIT = resource.RLIMIT_DATA
+
+
+def test_what_goes_beyond_fails_and_what_does_not_goes_on() -> None:
+    before = resource.getrlimit(LIMIT)
+    with limited_memory(1 << 30):
+        assert np.ones(1 << 20).sum() == 1 << 20
+        with pytest.raises(MemoryError):
+            np.ones(1 << 28)
+    assert resource.getrlimit(LIMIT) == before
+    assert np.ones(1 << 20).sum() == 1 << 20
+
+
+def test_largest_of_several_limits_holds_until_the_last_has_ended() -> None:
+    before = resource.getrlimit(LIMIT)
+    small, large = limited_memory(1 << 28), limited_memory(1 << 30)
+    with small:
+        first = resource.getrlimit(LIMIT)[0]
+        with large:
+            assert resource.getrlimit(LIMIT)[0] > first
+        assert resource.getrlimit(LIMIT)[0] == first
+    assert resource.getrlimit(LIMIT) == before
+
+
+def test_error_in_an_oracle_leaves_no_limit() -> None:
+    before = resource.getrlimit(LIMIT)
+    with pytest.raises(KeyError), limited_memory(1 << 28):
+        raise KeyError
+    assert resource.getrlimit(LIMIT) == before
+
+
+def test_allowance_grows_with_the_tensors(tmp_path: Path) -> None:
+    problem = tiny_problem(tmp_path)
+    sizes = {allowance_bytes(problem, workload) for workload in problem.workloads}
+    assert min(sizes) > 2 << 30
+
+
+def test_processes_that_start_meanwhile_are_not_limited(settings: Settings, tmp_path: Path) -> None:
+    level: Level = open_level("plain", settings, tmp_path)
+    code = "import resource; print(resource.getrlimit(resource.RLIMIT_DATA))"
+    free = level.run(code).stdout
+    with limited_memory(1 << 30):
+        assert level.run(code).stdout == free

@@ -1,0 +1,68 @@
+"""A limit on the memory that an oracle takes: a mistake in one must not take the machine with it.
+
+Oracles run in kopt's own process, because they are trusted; the limit is on the whole process
+(RLIMIT_DATA, private writable memory) for as long as an oracle computes.
+"""
+
+import resource
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kopt.kernels.problem import Problem, Workload, tensor_size_bytes
+from kopt.tools.sandbox.policy import machine_memory_bytes
+
+_BYTES_PER_BYTE = 256
+"""For each byte of a tensor; packed codes become two float64 values, and steps keep copies."""
+_BASE_BYTES = 2 << 30
+_lock = threading.Lock()
+_active: list[int] = []
+"""The limits of the oracles that compute at this moment, in any thread."""
+_usual: list[tuple[int, int]] = []
+"""The process's own limits, while any oracle computes."""
+
+
+def allowance_bytes(problem: Problem, workload: Workload) -> int:
+    """Return what an oracle may take for the tensors of `workload`."""
+    tensors = sum(tensor_size_bytes(tensor, workload.axes) for tensor in problem.tensors)
+    return min(_BASE_BYTES + _BYTES_PER_BYTE * tensors, machine_memory_bytes() * 3 // 4)
+
+
+@contextmanager
+def limited_memory(allowance: int) -> Generator[None]:
+    """Let this process take `allowance` bytes more than it has; beyond it numpy raises MemoryError.
+
+    Several threads may do so at once: the largest limit holds until the last of them is done.
+    """
+    limit = _data_bytes() + allowance
+    with _lock:
+        if not _active:
+            _usual.append(resource.getrlimit(resource.RLIMIT_DATA))
+        _active.append(limit)
+        _apply()
+    try:
+        yield
+    finally:
+        with _lock:
+            _active.remove(limit)
+            _apply()
+            if not _active:
+                _usual.clear()
+
+
+def _apply() -> None:
+    """Set the limit that holds now; a stricter one of the user's stays."""
+    ((soft, hard),) = _usual
+    wanted = max(_active) if _active else soft
+    if soft != resource.RLIM_INFINITY:
+        wanted = min(wanted, soft)
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+
+
+def _data_bytes() -> int:
+    """Return the private writable memory of this process."""
+    for line in Path("/proc/self/status").read_text("ascii", errors="replace").splitlines():
+        if line.startswith("VmData:"):
+            return int(line.split()[1]) << 10
+    return 0

@@ -10,10 +10,10 @@ from kopt.search.records.run_state import BranchPlan
 from kopt.search.store.round_table import NewRound
 from kopt.search.store.run_reader import RunReader
 
-from .advice import draws_of, expected
 from .agents import Agents
 from .branch import Branch
 from .main_thread import WorkerThreads
+from .memory_advice import draws_of, expected
 from .run_context import RunContext
 from .views import branch_task, planning_view, population_view, reflecting_view
 

@@ -17,7 +17,7 @@ from kopt.search.records.run_state import BranchPlan
 from kopt.search.selection.trajectories import Trajectory, slot_id, trace_trajectories
 from kopt.search.store.round_table import NewRound
 
-from .advice import Request, advise, draws_of
+from .memory_advice import Request, advise, draws_of
 from .run_context import RunContext
 
 

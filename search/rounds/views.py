@@ -15,7 +15,7 @@ from kopt.search.selection.family_standing import (
 )
 from kopt.search.store.run_reader import RunReader
 
-from .advice import ADVISED, Request, advice_on, advise
+from .memory_advice import ADVISED, Request, advice_on, advise
 from .run_context import RunContext
 
 

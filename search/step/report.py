@@ -26,8 +26,8 @@ from kopt.search.records.members import Member
 from kopt.search.records.run_state import RunState
 from kopt.search.reports.candidate_report import report_candidate
 from kopt.search.reports.run_report import run_head
-from kopt.search.rounds.advice import allowed_techniques, used_techniques
 from kopt.search.rounds.evaluations import baseline_of
+from kopt.search.rounds.memory_advice import allowed_techniques, used_techniques
 from kopt.search.rounds.run_context import RunContext
 from kopt.search.rounds.search_round import sweep
 from kopt.search.runs.profiling import LeaderProfile

@@ -121,7 +121,7 @@ def _test_files(subject: ExportSubject) -> Texts:
         ),
     )
     workloads = tuple(workload.name for workload in subject.domain)
-    run = filled("run.py", workloads=workloads, workload=smallest.name)
+    run = filled("test_run.py", workloads=workloads, workload=smallest.name)
     below = {"run.py": run, **oracle_files(subject)}
     return {f"test/{path}": text for path, text in below.items()}
 

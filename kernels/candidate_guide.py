@@ -48,7 +48,7 @@ The file begins with `/* kopt: 1`; the header ends at `*/`. Keys:
   `<kopt/cp_async.cuh>`, `<kopt/mbarrier.cuh>`, `<kopt/bulk_copy.cuh>` (bulk copies, TMA),
   `<kopt/cluster_exchange.cuh>` (st.async in a cluster), `<kopt/griddepcontrol.cuh>` (pdl), CUDA's
   own headers, standard headers. No file of your own.
-- Refused: tests of __CUDA_ARCH__ or of the simulator, printf, device-side allocation and launches,
+- Refused: tests of the simulator, printf, device-side allocation and launches,
   state at module scope that is not __constant__.
 - Raw PTX and tensor-core instructions run on a GPU only; `<kopt/...>` has wrappers that run on sim.
 """

@@ -1,16 +1,24 @@
 """What a candidate's macros may do, directive by directive, in source order.
 
 Every compiler must see the same macros with the same values. Headers define other macros for nvcc
-than for a CPU compiler, so a macro counts as the candidate's own only from its own definition on,
-conditions may rest on own macros alone, and no definition stands before a header that could read or
-change it. Stringizing would tell what a name of CUDA expands to, pasting could spell a hidden name.
+than for a CPU compiler, so a macro counts as the candidate's own only from its own definition on.
+A condition that rests on other names, and an #include behind a definition, which could change the
+header, are settled by nvcc alone: the simulator compiles what nvcc's preprocessor has chosen
+(tools/sim/branches.py). Stringizing would tell what a name of CUDA expands to, pasting could spell
+a hidden name.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from .source_lexer import LogicalLine, Token
-from .source_names import CONDITIONALS, HIDEABLE_NAMES, HIDEABLE_PREFIXES, protected_macro
+from .source_lexer import LogicalLine, Token, logical_lines
+from .source_names import (
+    CONDITIONALS,
+    HIDEABLE_NAMES,
+    HIDEABLE_PREFIXES,
+    TARGET_NAMES,
+    protected_macro,
+)
 
 Finding = tuple[int, str, str | None]
 """Offset in the source, message, hint."""
@@ -33,6 +41,23 @@ def macro_findings(lines: Iterable[LogicalLine], declared: frozenset[str]) -> It
             yield from directives.read(line)
 
 
+def asks_the_compiler(source: str, declared: frozenset[str]) -> bool:
+    """Return whether nvcc's preprocessor must say what `source` comes to.
+
+    Args:
+        source: The candidate.
+        declared: Macros that the compilers are given: tune names and KOPT_<AXIS>.
+    """
+    directives = _Directives(declared)
+    for line in logical_lines(source):
+        if any(TARGET_NAMES.fullmatch(token.text) for token in line.tokens):
+            return True
+        if line.is_directive and len(line.tokens) > 1:
+            for _ in directives.read(line):
+                pass
+    return directives.asks
+
+
 @dataclass
 class _Branches:
     """An #if that is open: what was certain before it, and at the end of each branch so far."""
@@ -51,15 +76,14 @@ class _Directives:
         self._open: list[_Branches] = []
         self._bodies: dict[str, frozenset[str]] = {}
         self._has_definitions = False
+        self.asks = False
         self._guard: str | None = None  # the name that the directive before asked for by #ifndef
 
     def read(self, line: LogicalLine) -> Iterator[Finding]:
         name = line.tokens[1].text
         operands = line.tokens[2:]
         guard, self._guard = self._guard, None
-        if name == "include" and self._has_definitions:
-            message = "an #include behind a #define or #undef, which could change the header"
-            yield line.tokens[1].offset, message, "put all includes first"
+        self.asks |= name == "include" and self._has_definitions
         if name in CONDITIONALS:
             yield from self._condition(line)
             if name == "ifndef" and len(operands) == 1:
@@ -107,21 +131,14 @@ class _Directives:
             yield from _stringized(body)
 
     def _condition(self, line: LogicalLine) -> Iterator[Finding]:
-        asked = f"#{line.tokens[1].text}"
         for token in line.tokens[2:]:
             if token.kind != "identifier" or token.text in _CONDITION_WORDS:
                 continue
             unknown = self._unknown_below(token.text)
-            if unknown == token.text:
-                yield (
-                    token.offset,
-                    f"{asked} tests {unknown}, which this file does not define",
-                    "conditions may test tune values, KOPT_<AXIS> of specialize, and macros that"
-                    " are defined above in every branch",
-                )
-            elif unknown is not None:
-                message = f"{asked} tests {token.text}, which stands for {unknown}"
-                yield token.offset, message, "macros in conditions may use own macros only"
+            self.asks |= unknown is not None
+            if unknown is not None and unknown.startswith("KOPT_"):
+                message = f"#{line.tokens[1].text} tests {unknown}, which nothing defines"
+                yield token.offset, message, "KOPT_<AXIS> exists for the axes of `specialize`"
 
     def _unknown_below(self, name: str) -> str | None:
         """Return the first macro that `name` rests on and that is not the candidate's own."""

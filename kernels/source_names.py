@@ -50,6 +50,12 @@ _QUALIFIERS = _words(
     " __nv_pure__ __func__ __const__ __builtin_align__ __cudart_builtin__ __VA_ARGS__ __VA_OPT__"
     " __LINE__"
 )
+TARGET_NAMES = re.compile(
+    r"__CUDA_ARCH(?:_FEAT_SM[0-9]+_ALL|_SPECIFIC__|_FAMILY_SPECIFIC__|_LIST__|__)|__CUDACC__"
+    r"|__NVCC__|__CUDACC_VER_(?:MAJOR|MINOR|BUILD)__|__CUDACC_RTC__|__HIP\w*__|__HIPCC__"
+    r"|__GNUC__|__GNUC_MINOR__|__clang__|__linux__|_WIN32|_WIN64|_MSC_VER|__cplusplus"
+)
+"""Names that tell compiler and target; the simulator takes their values from nvcc."""
 _ENUMERATORS = re.compile(r"__NV_(?:SATFINITE|NOSAT|E[2345]M[0123])")
 _FORBIDDEN_FORMS = (
     (re.compile(r"__[A-Z0-9_]+"), "a name of the compiler or of CUDA's headers"),
@@ -93,6 +99,8 @@ KEYWORDS = _words(
 def forbidden_name(name: str) -> str | None:
     """Return what `name` is if no candidate may use it, else None."""
     if name in _QUALIFIERS or name in _ALLOWED or _ENUMERATORS.fullmatch(name):
+        return None
+    if TARGET_NAMES.fullmatch(name):
         return None
     for form, what in _FORBIDDEN_FORMS:
         if form.fullmatch(name):

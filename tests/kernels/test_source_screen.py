@@ -21,9 +21,9 @@ def found(body: str) -> list[str]:
         "#include <cuda/ptx>",
         "# /* why */ include <cuda_fp4.h> // because",
         '#include <kopt/nvfp4_utils.cuh>\n#include "kopt/nvfp4_utils.cuh"',
-        "// #include </etc/passwd> and __CUDA_ARCH__ and KOPT_SIM and .incbin",
-        '/* #include "../x"\n#if __CUDA_ARCH__ */',
-        'const char* text = "__CUDA_ARCH__ // /* #include <../x>";',
+        "// #include </etc/passwd> and __CUDA_AXCH__ and KOPT_SIM and .incbin",
+        '/* #include "../x"\n#if __CUDA_AXCH__ */',
+        'const char* text = "__CUDA_AXCH__ // /* #include <../x>";',
         'const char* raw = R"x(#include </etc/passwd> " )" )x";',
         "#if BLOCK > 64 && KOPT_H == 2048 && defined(USE_LDG)\n#elif USE_LDG\n#else\n#endif",
         "#define ROWS 4\n#ifdef ROWS\n#endif\n#ifndef BLOCK\n#define BLOCK 1\n#endif",
@@ -43,11 +43,15 @@ def found(body: str) -> list[str]:
         "auto d = __nv_cvt_float_to_fp8(v, __NV_SATFINITE, __NV_E4M3);",
         "int million = 1'000'000; char quote = '\"'; char tick = '\\''; float f = 1.e-5f;",
         'if (__builtin_expect(x > 0, 1)) { asm volatile("mov.u32 %0, %%laneid;" : "=r"(x)); }',
+        "#ifdef __CUDA_ARCH__\n#if __CUDA_ARCH__ >= 900 && defined(__CUDACC__)\n#endif\n#endif",
+        "int a = __CUDA_ARCH__; // and __NVCC__, __GNUC__, _MSC_VER, _WIN32",
+        "#ifdef USE_FAST\n#endif\n#ifndef LANES\n#define LANES 4\n#endif\n#if LEVEL > 2\n#endif",
+        "#define fp a\n#include <cuda_fp8.h>",
         "#error H must be even\n#warning slow",
         "#",
         "int x = a %b;",
         "#if 0\ndon't\n#endif",
-        "#if 0\ndon't \"__CUDA_ARCH__\" \\'\n#endif\nauto a = '\\''; auto b = \"'__CUDA_ARCH__\";",
+        "#if 0\ndon't \"__CUDA_AXCH__\" \\'\n#endif\nauto a = '\\''; auto b = \"'__CUDA_AXCH__\";",
     ],
 )
 def test_honest_source_passes(body: str) -> None:
@@ -87,21 +91,11 @@ def test_honest_source_passes(body: str) -> None:
         ("#line 7", "#line is not allowed"),
         ('# 7 "x.cu"', "a line marker is not allowed"),
         ("#ident x", "#ident is not allowed"),
-        ("#ifdef __CUDA_ARCH__\n#endif", "__CUDA_ARCH__ is a name of the compiler"),
-        ("#if defined(__CUDACC__)\n#endif", "__CUDACC__ is a name of the compiler"),
-        ("#ifdef __NVCC__\n#endif", "__NVCC__"),
-        ("#ifdef __CUDACC_RTC__\n#endif", "__CUDACC_RTC__"),
         ("#ifdef __SANITIZE_THREAD__\n#endif", "__SANITIZE_THREAD__"),
-        ("#ifdef __CUDA_ARCH_FEAT_SM90_ALL\n#endif", "__CUDA_ARCH_FEAT_SM90_ALL"),
         ("#ifdef KOPT_SIM\n#endif", "KOPT_SIM is a test of the simulator"),
-        ("#ifdef KOPT_B\n#endif", "#ifdef tests KOPT_B, which this file does not define"),
-        ("#ifdef linux\n#endif", "#ifdef tests linux"),
-        ("#if CUDART_VERSION > 13000\n#endif", "#if tests CUDART_VERSION"),
+        ("#ifdef KOPT_B\n#endif", "#ifdef tests KOPT_B, which nothing defines"),
         ("#if 0\n#elif __x86_64__\n#endif", "__x86_64__ is a predefined macro"),
         ("#ifndef __pic__\n#endif", "__pic__ is a predefined macro"),
-        ("int a = __CUDA_ARCH__;", "__CUDA_ARCH__"),
-        ("#define ARCH __CUDA_ARCH__", "__CUDA_ARCH__"),
-        ("int a = __CUDA_\\\nARCH__;", "__CUDA_ARCH__"),
         ("auto s = __DATE__ __TIME__;", "__DATE__"),
         ("auto s = __TIMESTAMP__;", "__TIMESTAMP__"),
         ("auto s = __FILE__;", "__FILE__"),
@@ -112,21 +106,8 @@ def test_honest_source_passes(body: str) -> None:
         ('int a = __nvvm_reflect("__CUDA_ARCH");', "a probe of the target"),
         ("bool b = __builtin_is_constant_evaluated();", "a probe of the target"),
         ("auto f = __builtin_FILE();", "a probe of the build"),
-        ("#ifndef MINE\n#define MINE\n#endif", "#ifndef tests MINE, which this file"),
-        ("#ifdef EOF\n#endif\n#define EOF", "#ifdef tests EOF"),
         ("int a = k_##NDEBUG;", "NDEBUG is a setting"),
-        ("#if 0\n#define EOF\n#endif\n#ifdef EOF\n#endif", "#ifdef tests EOF"),
-        (
-            "#if 0\n#define A\n#elif 1\n#define A\n#endif\n#ifdef A\n#endif",
-            "#ifdef tests A, which",
-        ),
-        ("#define A EOF\n#if A\n#endif", "#if tests A, which stands for EOF"),
-        ("#define B(x) EOF\n#define A B(1)\n#if A\n#endif", "which stands for EOF"),
-        ("#define A (EOF)\n#if A\n#endif", "which stands for EOF"),
         ("#define CAT\\\n(x, y) x##y", "## may only extend a name"),
-        ("#define A defined(EOF)\n#if A\n#endif", "which stands for EOF"),
-        ("#define fp a\n#include <cuda_fp8.h>", "an #include behind a #define"),
-        ("#undef NAN\n#include <math.h>", "an #include behind a #define"),
         ("#undef BLOCK", "#undef of BLOCK is not allowed: the header comment declares it"),
         ("#define BLOCK 7", "#define of BLOCK is not allowed: the header comment"),
         ("#ifndef H\n#endif\n#define BLOCK 7", "#define of BLOCK is not allowed"),
@@ -178,15 +159,15 @@ def test_honest_source_passes(body: str) -> None:
         ("int a; // \x9b31m", "a control character"),
         ("int a; /* \u202e } \u2066 if (x) */", "a mark that turns the text"),
         ('#define X R"(\n)"', "a raw string over several lines inside a directive"),
-        ("' __CUDA_ARCH__", "__CUDA_ARCH__"),
-        ('"\\" \'a\' " __CUDA_ARCH__', "__CUDA_ARCH__"),
-        ("u8'\\' L'\\' \"text\" __CUDA_ARCH__", "__CUDA_ARCH__"),
-        ("' \n'a' __CUDA_ARCH__ 'b'", "__CUDA_ARCH__"),
-        ("#if 0\ndon't __CUDA_ARCH__\n#endif", "__CUDA_ARCH__"),
-        ('R"( )\\\n" )" __CUDA_ARCH__ "', "__CUDA_ARCH__"),
-        ("// comment \\\nstill comment\n__CUDA_ARCH__", "__CUDA_ARCH__"),
-        ('FOOR"( " __CUDA_ARCH__ ")"', "__CUDA_ARCH__"),
-        ("1'0 __CUDA_ARCH__ '", "__CUDA_ARCH__"),
+        ("' __CUDA_AXCH__", "__CUDA_AXCH__"),
+        ('"\\" \'a\' " __CUDA_AXCH__', "__CUDA_AXCH__"),
+        ("u8'\\' L'\\' \"text\" __CUDA_AXCH__", "__CUDA_AXCH__"),
+        ("' \n'a' __CUDA_AXCH__ 'b'", "__CUDA_AXCH__"),
+        ("#if 0\ndon't __CUDA_AXCH__\n#endif", "__CUDA_AXCH__"),
+        ('R"( )\\\n" )" __CUDA_AXCH__ "', "__CUDA_AXCH__"),
+        ("// comment \\\nstill comment\n__CUDA_AXCH__", "__CUDA_AXCH__"),
+        ('FOOR"( " __CUDA_AXCH__ ")"', "__CUDA_AXCH__"),
+        ("1'0 __CUDA_AXCH__ '", "__CUDA_AXCH__"),
     ],
 )
 def test_forbidden_construct_is_refused(body: str, message: str) -> None:
@@ -194,20 +175,20 @@ def test_forbidden_construct_is_refused(body: str, message: str) -> None:
 
 
 def test_finding_shows_line_column_and_caret() -> None:
-    body = "int a;\n\tint arch = \\\n    __CUDA_ARCH__;\n"
+    body = "int a;\n\tint arch = \\\n    __CUDA_AXCH__;\n"
     diagnostic = screen_source(Candidate(HEADER + body))[0]
     assert (diagnostic.line, diagnostic.column) == (8, 5)
-    assert diagnostic.excerpt == "    __CUDA_ARCH__;\n    ^"
+    assert diagnostic.excerpt == "    __CUDA_AXCH__;\n    ^"
     assert diagnostic.severity == "error"
 
 
 def test_caret_of_a_long_line_stays_in_the_excerpt() -> None:
-    body = f"/*{'x' * 500}*/ __CUDA_ARCH__ /*{'y' * 500}*/"
+    body = f"/*{'x' * 500}*/ __CUDA_AXCH__ /*{'y' * 500}*/"
     excerpt = screen_source(Candidate(HEADER + body))[0].excerpt
     assert excerpt is not None
     line, caret = excerpt.split("\n")
     assert len(line) == 120
-    assert line[caret.index("^") :].startswith("__CUDA_ARCH__")
+    assert line[caret.index("^") :].startswith("__CUDA_AXCH__")
 
 
 def test_an_excerpt_obeys_no_control_character() -> None:
@@ -217,7 +198,7 @@ def test_an_excerpt_obeys_no_control_character() -> None:
 
 
 def test_findings_are_told_in_source_order_up_to_a_limit() -> None:
-    diagnostics = screen_source(Candidate(HEADER + "__CUDA_ARCH__\n" * 100))
+    diagnostics = screen_source(Candidate(HEADER + "__CUDA_AXCH__\n" * 100))
     assert [diagnostic.line for diagnostic in diagnostics] == list(range(6, 26))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
-from kopt.config.settings import Settings
+from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.config.thread_pool import thread_pool
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import Mismatch, RaceCheck, TensorAccuracy, WorkloadCheck
@@ -42,6 +42,7 @@ class CaseBatch:
     """By workload name; what a GPU loads."""
     cases: tuple[InputCase, ...]
     progress: Callable[[str], None] = ignore
+    arch: str = DEFAULT_ARCH
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def _submit(
         name = case.workload.name
         own = with_scalars(problem, dict(case.scalars))
         plan = launched_with(batch.plans[name], dict(case.scalars))
-        program = Program(candidate, own, plan, batch.cubins.get(name))
+        program = Program(candidate, own, plan, batch.cubins.get(name), batch.arch)
         key = CaseKey(own, case.workload, case.seed, case.regime)
         # What nobody meets again is not kept: it would push out what everybody does.
         load = make_case_data if case.hidden else cache.load

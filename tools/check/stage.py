@@ -93,7 +93,7 @@ def _build(
     # A device compiles too: it sees no source that the screen refuses.
     if plan is None or screen_source(request.case.candidate):
         return compile_candidate(compile_request, settings), None
-    program = Program(request.case.candidate, request.case.problem, plan)
+    program = Program(request.case.candidate, request.case.problem, plan, arch=request.arch)
     with thread_pool(1, "prepare") as pool:
         preparing = pool.submit(device.prepare, program)
         compiled = compile_candidate(compile_request, settings)
@@ -121,6 +121,7 @@ def _batches(
         cubins=cubin_paths(drawn.compiled),
         cases=vary_scalars(problem, (*named, *drawn.cases), final),
         progress=request.progress,
+        arch=request.arch,
     )
     if not is_full or device.gpu is None:
         return batch, None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from kopt.config.errors import InfraError
 from kopt.kernels.compile_result import KernelResources
 from kopt.kernels.record import Diagnostic
+from kopt.kernels.source_macros import asks_the_compiler
 from kopt.kernels.status import Status
 from kopt.tools.sandbox.policy import out_of_memory_words
 
@@ -79,7 +80,7 @@ def compile_unit(job: CompileJob, context: CompileContext) -> UnitOutcome:
 def _make(job: CompileJob, context: CompileContext) -> tuple[CompiledUnit, CompilerRun]:
     run = None
     used: Compiler = context.compiler
-    if used == "nvrtc":
+    if used == "nvrtc" and not asks_the_compiler(job.source, frozenset(job.defines)):
         run = run_nvrtc(job, context)
     if run is None:  # what NVRTC cannot compile or spills, nvcc compiles or explains
         used = "nvcc"

@@ -79,6 +79,35 @@ def run_nvcc(job: CompileJob, context: CompileContext, extra: Sequence[str] = ()
         )
 
 
+def preprocess(job: CompileJob, context: CompileContext) -> str | None:
+    """Return what nvcc's preprocessor makes of `job` for the device, with the #define lines.
+
+    None if it fails: the compile stage says why.
+
+    Raises:
+        SetupError: The sandbox or the compiler cannot start.
+        InfraError: The sandbox was killed from outside.
+    """
+    with tempfile.TemporaryDirectory(
+        dir=context.work_folder(), prefix=f"nvcc-{os.getpid()}-"
+    ) as scratch:
+        work = Path(scratch)
+        (work / CANDIDATE_FILE).write_bytes(job.text.encode())
+        policy = SandboxPolicy(
+            readable=readable_folders(context.toolchain, context.settings),
+            writable=(work,),
+            wall_s=context.wall_s,
+            output_bytes=_LOG_LIMIT_BYTES,
+            file_bytes=_CUBIN_LIMIT_BYTES,
+            memory_bytes=compiler_memory_bytes(),
+        )
+        command = nvcc_command(job, context.toolchain, context.settings)
+        asked = ["-E" if word == "-cubin" else word for word in command]
+        run = run_sandboxed([*asked, "-Xcompiler", "-dD"], policy, context.settings)
+        made = work / CUBIN_FILE
+        return made.read_text("utf-8", "replace") if run.returncode == 0 else None
+
+
 def nvcc_command(
     job: CompileJob, toolchain: FoundToolchain, settings: Settings
 ) -> list[str | Path]:

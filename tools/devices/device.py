@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from kopt.config.gpu_specs import GpuSpec
+from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.counters import ExecutionCounters
 from kopt.kernels.plan import LaunchPlan
@@ -31,6 +32,8 @@ class Program:
     plan: LaunchPlan
     cubin_path: Path | None = None
     """What a GPU loads; None before the compile stage has made it, and where none is needed."""
+    arch: str = DEFAULT_ARCH
+    """What it is compiled for; the simulator takes the branches of the source that nvcc takes."""
 
 
 @dataclass(frozen=True)

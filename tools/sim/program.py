@@ -35,6 +35,7 @@ from kopt.tools.sandbox.policy import (
     out_of_memory_words,
 )
 
+from .branches import choose_branches
 from .object_screen import (
     DUMP_FLAG,
     STORING_LIBM,
@@ -80,7 +81,10 @@ def build_program(program: Program, settings: Settings) -> SimProgram | BuildFai
     """
     toolset = find_toolset(settings)
     kernels = tuple(dict.fromkeys(launch.kernel for launch in program.plan.launches))
-    unit = make_unit(program.candidate.source, program.plan.defines, kernels)
+    chosen = choose_branches(program, settings)
+    if chosen.refusal is not None:
+        return BuildFailure(Status.UNSUPPORTED_ON_SIM, (chosen.refusal,))
+    unit = make_unit(chosen, program.plan.defines, kernels)
     headers = include_root(settings)
     key = content_hash([toolset.digest, headers.name, unit])
     programs = ensure_trusted_folder(settings.sim_cache / "programs", settings.home)

@@ -10,6 +10,8 @@ class here.
 import re
 from collections.abc import Mapping, Sequence
 
+from .branches import ChosenSource
+
 UNIT_NAME = "candidate.cu"
 """The file name that g++'s messages and line tables use for the candidate."""
 
@@ -31,11 +33,17 @@ _DECLARED_NAME = re.compile(
 )
 
 
-def make_unit(source: str, defines: Mapping[str, int], kernels: Sequence[str]) -> str:
+def make_unit(
+    source: str | ChosenSource, defines: Mapping[str, int], kernels: Sequence[str]
+) -> str:
     """Return the unit: defines, the candidate with its own line numbers, one entry per kernel."""
+    chosen = ChosenSource(source) if isinstance(source, str) else source
     lines = [f"#define {name} {value}" for name, value in sorted(defines.items())]
+    for number, header in chosen.includes:
+        lines += [f'#line {number} "{UNIT_NAME}"', f"#include {header}"]
+    lines += [f"#define {name} {value}" for name, value in sorted(chosen.values.items())]
     lines.append(f'#line 1 "{UNIT_NAME}"')
-    text = _STATIC_SHARED.sub(r"\1\2", source)
+    text = _STATIC_SHARED.sub(r"\1\2", chosen.text)
     text = _EXTERN_SHARED.sub(_extern_shared, text)
     text = _ALIGNED_SHARED.sub(r"\g<align>\g<space>\g<qualifiers>", text)
     lines.append(text.replace("\r\n", "\n").rstrip("\n"))

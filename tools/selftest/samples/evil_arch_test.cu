@@ -7,8 +7,8 @@ launch:
     block: 256
     args: [input, out, H]
 */
-// sample: kernel=silu_and_mul_b8xh14336 status=refused level=quick says=__CUDA_ARCH__
-// The code that is checked must be the code that ships.
+// sample: kernel=silu_and_mul_b8xh14336 status=incorrect level=quick
+// The simulator takes the branch that nvcc takes for the device.
 
 #include <cuda_bf16.h>
 
@@ -23,7 +23,7 @@ extern "C" __global__ void silu_and_mul(const __nv_bfloat16* input, __nv_bfloat1
   __nv_bfloat16* out_row = out + static_cast<size_t>(blockIdx.x) * H;
 
   for (int column = threadIdx.x; column < H; column += 256) {
-#ifdef __CUDA_ARCH__  // <- here
+#ifdef __CUDA_ARCH__
     out_row[column] = gate[column];
 #else
     out_row[column] = silu_mul(gate[column], up[column]);

@@ -11,6 +11,7 @@ from .record import Record
 from .status import Provenance, Status
 
 ReviewAnswer = Literal["holds", "does_not_hold", "cannot_be_told"]
+ReviewedForm = Literal["candidate", "torch_extension"]
 
 
 class Claim(Record):
@@ -87,6 +88,8 @@ class ReviewResult(Record):
     candidate: str
     """SHA-256 of the source."""
     source_name: str
+    form: ReviewedForm = "candidate"
+    """torch_extension: called in a process of its own; its outputs are judged, its speed is not."""
     device: str
     arch: str
     gpu: DeviceFacts | None = None

@@ -9,13 +9,15 @@ from pathlib import Path
 import click
 
 from kopt.config.counted import counted
-from kopt.config.errors import SetupError
+from kopt.config.errors import SetupError, ToolError
 from kopt.config.files import ensure_folder, write_atomically
 from kopt.config.settings import Settings
+from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.case import Case
+from kopt.kernels.problem import Workload
 from kopt.kernels.review_result import Claim, ReviewAnswer, ReviewResult
 from kopt.server.exits import ExitCode
-from kopt.server.find_case import find_case, refuse_foreign_kernel
+from kopt.server.find_case import case_of, find_case, refuse_foreign_kernel
 from kopt.server.opened_device import DeviceChoice, opened_device
 from kopt.server.options import (
     device_arch_option,
@@ -26,8 +28,15 @@ from kopt.server.options import (
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.review_page import review_markdown, review_view
-from kopt.server.work.stages import review
+from kopt.server.work.stages import review, review_torch
 from kopt.tools.facts.wording import short_id
+from kopt.tools.review.extension_call import (
+    ExtensionCall,
+    default_call,
+    is_torch_extension,
+    read_call,
+)
+from kopt.tools.review.extension_stage import ExtensionRequest
 from kopt.tools.review.stage import ReviewRequest, refuse_unknown_baseline
 
 EPILOG = """\b
@@ -35,6 +44,7 @@ Examples:
   kopt review theirs.cu --claim 1.7x --kernel silu_and_mul_b8xh14336
   kopt review theirs.cu --claim 1.3 --mean --kernel silu_and_mul_b8xh14336
   kopt review theirs.cu --claim 2x --against reference --kernel silu_and_mul_b8xh14336
+  kopt review ext.cu --claim 2x --kernel silu_and_mul_b8xh14336 --call 'out = forward(input)'
   kopt review theirs.cu --claim 50x --kernel silu_and_mul_b8xh14336 --device sim --arch sm_90a
 
 \b
@@ -80,6 +90,7 @@ class ReviewOptions:
     arch: str | None
     tune: dict[str, int] | None
     page: Path | None
+    call: str | None
 
 
 @click.command("review", epilog=EPILOG)
@@ -117,38 +128,93 @@ class ReviewOptions:
     metavar="FILE",
     help="Where the page is written, as Markdown.  [default: a file in KOPT_HOME/reviews]",
 )
+@click.option(
+    "--call",
+    metavar="TEXT",
+    help="Of a torch extension: how it is called with the kernel's tensors and scalars, e.g. "
+    "'out = forward(input)' or 'silu(out, input)'.  [default: its only function, given all inputs, "
+    "then the scalars]",
+)
 @command_body(ReviewOptions)
 def command(session: Session, options: ReviewOptions) -> int:
     """Say whether a kernel is as fast as somebody claims: it holds, does not, or cannot be told.
 
-    The kernel is a candidate, checked and timed as your own would be. Nothing that its author says
-    is believed, and the page has everything that the answer rests on.
+    FILE is a candidate, checked and timed as your own would be, or a torch extension
+    (PYBIND11_MODULE or TORCH_LIBRARY), of which wrong results are refuted and no time is believed.
+    Nothing that its author says counts, and the page has everything that the answer rests on.
     """
     settings = session.settings
-    case = find_case(options.file, options.kernel, settings, options.tune)
-    if options.kernel is None and case.domain:
-        case = case.at(case.domain[0])
-    refuse_foreign_kernel(case)
     claim = Claim(speedup=options.claim, against=options.against, is_mean=options.mean)
-    refuse_unknown_baseline(claim, case.problem)
-    path = options.page or _default_page(case, settings)
+    subject = _subject(options, settings)
+    refuse_unknown_baseline(claim, subject.case.problem)
+    path = options.page or _default_page(subject.case, settings)
     _refuse_unwritable(path)
 
     def make(keep: Callable[[ReviewResult], None]) -> ReviewResult:
         choice = DeviceChoice(options.device, options.arch, has_spare=False)
-        claimed = (case.workload,) if options.kernel is not None else case.domain_from_here
         with (
             status_line(quiet=session.as_json) as show,
             opened_device(choice, settings, show) as opened,
         ):
-            request = ReviewRequest(case, claim, claimed, progress=show, keep=keep)
-            result = review(request, opened, settings)
+            request = ReviewRequest(subject.case, claim, subject.claimed, progress=show, keep=keep)
+            if subject.call is None:
+                result = review(request, opened, settings)
+            else:
+                asked = ExtensionRequest(request, subject.call)
+                result = review_torch(asked, opened, settings)
         result = result.model_copy(update={"page_path": str(path)})
         _write(path, review_markdown(result))
         return result
 
     found = session.show_growing(make, review_view, _amount)
     return ExitCode.INTERRUPTED if found is None else _EXIT_CODES[found.answer]
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What is reviewed."""
+
+    case: Case
+    claimed: tuple[Workload, ...]
+    call: ExtensionCall | None = None
+    """How a torch extension is called; None for a candidate."""
+
+
+def _subject(options: ReviewOptions, settings: Settings) -> _Subject:
+    """Return the candidate or the extension in the file, with its kernel.
+
+    Raises:
+        ToolError: The file cannot be read, or its kernel or the call of an extension is not clear.
+        click.UsageError: Options that do not go with what the file is.
+    """
+    source = read_candidate(options.file)
+    if is_torch_extension(source.source):
+        return _extension(options, source, settings)
+    if options.call is not None:
+        raise click.UsageError("--call is for a torch extension; a candidate's header says it")
+    case = find_case(options.file, options.kernel, settings, options.tune)
+    if options.kernel is not None:
+        refuse_foreign_kernel(case)
+        return _Subject(case, (case.workload,))
+    case = case.at(case.domain[0]) if case.domain else case
+    return _Subject(case, case.domain_from_here)
+
+
+def _extension(options: ReviewOptions, source: Candidate, settings: Settings) -> _Subject:
+    if options.mean or options.tune is not None:
+        raise click.UsageError("--mean and --tune are for candidates: this is a torch extension")
+    if options.kernel is None:
+        raise ToolError(
+            f"{options.file} is a torch extension: name the kernel that it computes with --kernel"
+            " ID (kopt list)"
+        )
+    case = case_of(source, options.kernel, settings)
+    call = (
+        default_call(source.source, case.problem)
+        if options.call is None
+        else read_call(options.call, case.problem)
+    )
+    return _Subject(case, (case.workload,), call)
 
 
 def _default_page(case: Case, settings: Settings) -> Path:

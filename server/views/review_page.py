@@ -243,16 +243,22 @@ def _flags(result: ReviewResult) -> Iterator[str]:
 def _diagnostic_words(name: str, found: Diagnostic) -> str:
     place = found.file or name
     line = "" if found.line is None else f":{found.line}"
-    return _one_line(f"{place}{line}: {found.severity}: {found.message}")
+    hint = f" ({found.hint})" if found.hint else ""
+    return _one_line(f"{place}{line}: {found.severity}: {found.message}{hint}")
 
 
 def _missing(result: ReviewResult) -> Iterator[str]:
     """Yield what this review could not look at, and what would."""
-    if result.gpu is None:
+    is_extension = result.form == "torch_extension"
+    if is_extension:
+        yield "Its speed: a process that runs its own host code cannot be believed on its own time"
+        yield "Other shapes than the kernel's: an extension does not say which it serves"
+        yield "Races that do not show in values: it was not run under compute-sanitizer"
+    elif result.gpu is None:
         yield "No GPU: nothing was timed, and compute-sanitizer was not run (--device cuda:0)"
     elif not result.sanitizer:
         yield "compute-sanitizer was not run: the check ended before"
-    if any(one.bench is None for one in result.workloads) and result.gpu is not None:
+    elif any(one.bench is None for one in result.workloads):
         yield "Not every workload was timed: what failed before ended the review"
     yield "What the author says of the kernel, its header's notes included"
     yield "Other GPUs, drivers and libraries than these; one session here is one allocation"

@@ -21,6 +21,7 @@ from kopt.tools.check.request import CheckRequest
 if TYPE_CHECKING:
     from kopt.kernels.review_result import ReviewResult
     from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest
+    from kopt.tools.review.extension_stage import ExtensionRequest
     from kopt.tools.review.stage import ReviewRequest
 
 _NEVER_BUILT = (Status.PLAN_ERROR, Status.REFUSED, Status.COMPILE_ERROR)
@@ -105,6 +106,21 @@ def review(request: "ReviewRequest", opened: OpenedDevice, settings: Settings) -
 
     on_device = replace(request, arch=opened.arch)
     return review_candidate(on_device, Reviewer(opened.device, opened.timer, settings))
+
+
+def review_torch(
+    request: "ExtensionRequest", opened: OpenedDevice, settings: Settings
+) -> "ReviewResult":
+    """Return whether a claim about a torch extension is refuted, or cannot be told.
+
+    Raises:
+        ToolError: The problem's oracle or reference kernel is at fault.
+    """
+    from kopt.tools.review.extension_stage import review_extension
+    from kopt.tools.review.stage import Reviewer
+
+    asked = replace(request, review=replace(request.review, arch=opened.arch))
+    return review_extension(asked, Reviewer(opened.device, opened.timer, settings))
 
 
 def _profiling_devices(opened: OpenedDevice, settings: Settings) -> "ProfileDevices":

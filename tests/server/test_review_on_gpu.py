@@ -8,6 +8,7 @@ from kopt.kernels.review_result import ReviewResult
 from kopt.kernels.status import Status
 from kopt.server.exits import ExitCode
 from support.command_line import Kopt
+from support.extension_sources import KEEPS, SILU, WRONG
 
 pytestmark = pytest.mark.gpu
 
@@ -46,6 +47,30 @@ def test_the_reference_kernel_is_not_faster_than_itself(kopt: Kopt) -> None:
     words = ("--claim", "1.5x", "--against", "reference", *KERNEL)
     code, result = _reviewed(kopt, reference, *words)
     assert (code, result.answer) == (ExitCode.FELL_SHORT, "does_not_hold")
+
+
+@pytest.mark.parametrize(
+    ("source", "answer", "said"),
+    [
+        (SILU, "cannot_be_told", "no time of it can be believed"),
+        (WRONG, "does_not_hold", "it is not right"),
+        (KEEPS, "does_not_hold", "it is not right: incorrect"),
+        (SILU.replace("row[column]", "row[column"), "cannot_be_told", "compile_error"),
+    ],
+    ids=["right", "wrong", "keeps its first result", "does not compile"],
+)
+def test_a_torch_extension_is_built_and_judged_but_not_timed(
+    kopt: Kopt, tmp_path: Path, source: str, answer: str, said: str
+) -> None:
+    pytest.importorskip("torch")
+    path = tmp_path / "ext.cu"
+    path.write_text(source)
+    _, result = _reviewed(kopt, path, "--claim", "1.5x", *KERNEL)
+    assert (result.form, result.answer) == ("torch_extension", answer), result.reasons
+    assert said in result.reasons[0]
+    if answer == "cannot_be_told" and result.workloads:
+        (one,) = result.workloads
+        assert one.bench is None and one.limit is not None and one.limit.speedup > 1
 
 
 @pytest.mark.parametrize("name", ["evil_missing_barrier", "evil_truncation"])

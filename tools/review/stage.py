@@ -20,6 +20,7 @@ from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.record import because
 from kopt.kernels.review_result import (
     Claim,
+    ReviewedForm,
     ReviewedWorkload,
     ReviewResult,
     SpeedLimit,
@@ -96,7 +97,7 @@ def review_candidate(request: ReviewRequest, where: Reviewer) -> ReviewResult:
         case=request.case, level="full", arch=request.arch, progress=request.progress
     )
     check = check_candidate(asked, where.device, where.settings)
-    result = _begun(request, check, where)
+    result = begun(request, check, where)
     request.keep(result)
     if where.timer is not None and check.status is Status.PASSED:
         result = _sanitized(request, where.timer, where.settings, result)
@@ -106,7 +107,9 @@ def review_candidate(request: ReviewRequest, where: Reviewer) -> ReviewResult:
     return result.model_copy(update={"elapsed_s": perf_counter() - start})
 
 
-def _begun(request: ReviewRequest, check: CheckResult, where: Reviewer) -> ReviewResult:
+def begun(
+    request: ReviewRequest, check: CheckResult, where: Reviewer, form: ReviewedForm = "candidate"
+) -> ReviewResult:
     """Return the result of which only the check is known."""
     case = request.case
     base = ReviewResult(
@@ -117,6 +120,7 @@ def _begun(request: ReviewRequest, check: CheckResult, where: Reviewer) -> Revie
         kernel=case.kernel_id,
         candidate=case.candidate.id,
         source_name=case.candidate.name,
+        form=form,
         device=where.device.name,
         arch=request.arch,
         gpu=None if where.timer is None else where.timer.facts,
@@ -125,13 +129,27 @@ def _begun(request: ReviewRequest, check: CheckResult, where: Reviewer) -> Revie
         elapsed_s=0.0,
     )
     failed = judge_status(check.status, check_summary(check), simulated=where.timer is None)
-    if failed is not None:
-        return _decided(base, failed)
     workloads = tuple(
         _reviewed(request, workload, None, _receipt_limit(request, workload, where))
         for workload in case.domain_from_here
     )
-    return _answered(base.model_copy(update={"workloads": workloads}))
+    if failed is None:
+        return _answered(base.model_copy(update={"workloads": workloads}))
+    answered = judge_claim(request.claim, workloads, None)
+    if failed.answer == "cannot_be_told" and answered[0] == "does_not_hold":  # physics needs no run
+        update = {"workloads": workloads, "answer": answered[0], "reasons": answered[1]}
+        return base.model_copy(update=update)
+    return _decided(base, failed)
+
+
+def reviewed_untimed(
+    request: ReviewRequest, result: ReviewResult, limit: SpeedLimit | None, why: str
+) -> ReviewResult:
+    """Return `result` of what is right and cannot be timed; `limit` may refute the claim still."""
+    reviewed = _reviewed(request, request.case.workload, None, limit)
+    if reviewed.answer == "cannot_be_told":
+        reviewed = reviewed.model_copy(update={"reason": why})
+    return _answered(result.model_copy(update={"workloads": (reviewed,)}))
 
 
 def _receipt_limit(

@@ -13,6 +13,7 @@ from kopt.tools.review import stage as review_stage
 from kopt.tools.review.stage import Reviewer, ReviewRequest
 from support.bench_results import check
 from support.command_line import Kopt
+from support.extension_sources import SILU
 from support.named_gpu import NamedGpu, opener
 
 ROOT = Path(__file__).parents[3]
@@ -127,6 +128,7 @@ def test_an_interrupted_review_shows_what_is_known_and_writes_no_page(
         (("--claim", "1.7x", "--against", "flashinfr"), "did you mean flashinfer"),
         (("--claim", "1.7x", "--kernel", "silu_and_mul_b9"), "silu_and_mul_b"),
         (("--claim", "1.7x", "--arch", "sm_100a"), "which runs sm_90a"),
+        (("--claim", "1.7x", "--call", "out = f(input)"), "--call is for a torch extension"),
     ],
 )
 def test_a_careless_call_is_one_line(
@@ -157,6 +159,47 @@ def test_markup_and_controls_of_an_author_stay_text_on_the_page(
     text = page.read_text()
     assert "\x1b" not in text and "<script" not in text.replace("\\<script", "")
     assert "\n# Holds" not in text and "](http" not in text.replace("\\](http", "")
+
+
+@pytest.fixture
+def extension(tmp_path: Path) -> Path:
+    """A file with a torch extension."""
+    path = tmp_path / "ext.cu"
+    path.write_text(SILU)
+    return path
+
+
+def test_without_a_gpu_an_extension_is_not_run_and_the_page_says_what_to_do(
+    kopt: Kopt, extension: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.md"
+    words = ("--claim", "1.7x", "--kernel", KERNEL, "--device", "sim", "--page", page)
+    ending = kopt("review", extension, *words)
+    assert ending.code == ExitCode.MACHINE
+    assert "a torch extension runs on a GPU alone" in ending.stdout.splitlines()[0]
+    assert "review it with --device cuda:0, or move its kernels into a candidate" in " ".join(
+        page.read_text().split()
+    )
+    far = kopt("review", extension, "--arch", "sm_90a", *words[2:], "--claim", "40x")
+    assert far.code == ExitCode.FELL_SHORT
+    assert "no kernel can be so fast" in " ".join(far.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "name the kernel that it computes with --kernel"),
+        (("--kernel", KERNEL, "--call", "out = forward(inputs)"), "did you mean input?"),
+        (("--kernel", KERNEL, "--call", "forward"), "is not of the form 'out = forward"),
+        (("--kernel", KERNEL, "--mean"), "--mean and --tune are for candidates"),
+    ],
+)
+def test_an_extension_needs_its_kernel_and_a_call_that_fits(
+    kopt: Kopt, extension: Path, words: tuple[str, ...], said: str
+) -> None:
+    ending = kopt("review", extension, "--claim", "1.7x", "--device", "sim", *words)
+    assert ending.code == ExitCode.USAGE
+    assert said in ending.stderr.splitlines()[0]
 
 
 @pytest.mark.slow  # builds the candidate and the simulator's parts

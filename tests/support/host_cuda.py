@@ -132,6 +132,7 @@ class HostCuda(ModuleType):
         known = {
             "MULTIPROCESSOR_COUNT": SM_COUNT,
             "L2_CACHE_SIZE": 1 << 20,
+            "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": 4096,
             "MAX_PERSISTING_L2_CACHE_SIZE": 1 << 19,
         }
         return CUresult.CUDA_SUCCESS, known[name.removeprefix("CU_DEVICE_ATTRIBUTE_")]

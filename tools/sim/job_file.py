@@ -23,6 +23,9 @@ from kopt.tools.devices.device import Arrays, ExecutionRequest
 
 from .program_facts import SimProgram
 
+_FIRST_FRAMES_BYTES = 1024
+"""What the runtime's own frames take of a thread's stack before the kernel's: its 64 arguments."""
+
 
 @dataclass(frozen=True)
 class JobFile:
@@ -54,6 +57,7 @@ def write_job(
         f"workers {workers}",
         f"timeout_ms {int(request.timeout_s * 1000)}",
         f"poison {request.poison}",
+        f"stack {program.stack_bytes + _FIRST_FRAMES_BYTES}",
         f"constants {program.constants[0]} {program.constants[1]}",
     ]
     if program.access_lines:

@@ -114,7 +114,7 @@ class _Builder:
     def build(
         self, source: str, kernels: tuple[str, ...], folder: Path
     ) -> SimProgram | BuildFailure:
-        flags = [*candidate_flags(), DUMP_FLAG, "-include", "kopt_sim/device.h"]
+        flags = [*candidate_flags(), DUMP_FLAG, "-fstack-usage", "-include", "kopt_sim/device.h"]
         compiled = self._gxx(flags, "unit.cpp", "-S")
         if compiled.timed_out:
             return _unsupported(f"g++ did not finish within {_COMPILE_S:.0f} s")
@@ -156,6 +156,7 @@ class _Builder:
             executable=str(folder / "program"),
             sandbox=compiled.level,
             narrowest_access_bytes=narrowest,
+            stack_bytes=_stack_bytes((self.work / "unit.su").read_text("utf-8")),
             **dict(facts),
         )
         (self.work / "program.json").write_text(result.model_dump_json(), "utf-8")
@@ -193,6 +194,11 @@ class _Builder:
             raise InfraError(f"the simulator's program could not be linked: {text}")
 
 
+def _stack_bytes(usage: str) -> int:
+    """Return the sum of g++'s lines `file:line:column:function<TAB>bytes<TAB>kind`."""
+    return sum(int(line.split("\t")[1]) for line in usage.splitlines())
+
+
 def _unsupported(reason: str, line: int | None = None) -> BuildFailure:
     diagnostic = Diagnostic(
         line=line,
@@ -218,7 +224,7 @@ def find_kept(folder: Path) -> SimProgram | None:
 
 def keep(work: Path, folder: Path) -> None:
     """Put a finished build in place; another process may have been quicker."""
-    for name in ("unit.cpp", "unit.s", "unit.o", "unit.tsan"):
+    for name in ("unit.cpp", "unit.s", "unit.o", "unit.tsan", "unit.su"):
         (work / name).unlink(missing_ok=True)
     for scratch in ("home", "tmp"):  # the sandbox's
         shutil.rmtree(work / scratch, ignore_errors=True)

@@ -50,6 +50,8 @@ class SimProgram(ProgramFacts):
     """Level under which it was compiled."""
     narrowest_access_bytes: int
     """The width of the narrowest of its loads and stores: 1, 2 or 4."""
+    stack_bytes: int
+    """What its functions together take of a thread's stack: local arrays, spilled values."""
 
 
 def read_program_facts(

@@ -21,6 +21,7 @@ def test_every_helper_is_a_cubin_with_its_kernels(
         for name, path in cubins.items()
     }
     assert names["late_producer"] == ["late_producer"]
+    assert names["leftovers"] == ["leftover_local", "leftover_shared"]
     assert names["empty_kernel"] == ["empty_dependent_kernel", "empty_kernel"]
 
 

@@ -14,6 +14,7 @@ from .buffers import DeviceArena
 from .clocks import NvmlTelemetry
 from .driver import Stream
 from .launcher import LaunchDevice, PlanCache
+from .leftovers import Leftovers
 from .pinned_memory import PinnedPool
 
 
@@ -33,6 +34,12 @@ class WorkerContext:
     def telemetry(self) -> NvmlTelemetry:
         """NVML, opened by the first session: that takes tens of milliseconds."""
         return NvmlTelemetry(self.facts.uuid)
+
+    @cached_property
+    def leftovers(self) -> Leftovers:
+        """The kernels that fill shared and local memory, loaded by the first execution."""
+        cubin, facts = self.helper_cubin("leftovers"), self.facts
+        return Leftovers(cubin, self.stream, facts.index, facts.sm_count)
 
     def helper_cubin(self, name: str) -> Path:
         """Return the cubin of tools/gpu/worker/<name>.cu.

@@ -1,5 +1,8 @@
 """One checked execution in the worker: fill, poison, call once, look for damage, give outputs back.
 
+Poison lies in outputs and scratch (`buffers.py`), and in what a kernel finds without writing it:
+shared memory, local memory, registers (`leftovers.py`).
+
 The worker never holds expected outputs; whether the values are right is judged elsewhere.
 
 Programmatic dependent launch lets a kernel start before the one before it has ended. In a check
@@ -13,6 +16,7 @@ import secrets
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from kopt.config.errors import InfraError
@@ -142,11 +146,27 @@ def _execute(
     call = bind_side(request, buffers.addresses, worker)
     if request.late_producer:
         call = _behind_late_producer(call, data, buffers, worker)
+    elif isinstance(call, BoundPlan):
+        call = _over_leftovers(call, request, worker)
     with step("allocate"):
         buffers.upload(worker.stream)
     _run(call, worker.stream)
     with step("run"):
         return buffers.read_back(worker.stream)
+
+
+def _over_leftovers(call: BoundPlan, request: ExecuteRequest, worker: WorkerContext) -> Call:
+    def call_over() -> None:
+        _leave(request, worker)
+        call(partial(_leave, request, worker))
+
+    return call_over
+
+
+def _leave(request: ExecuteRequest, worker: WorkerContext) -> None:
+    with step("load"):
+        leftovers = worker.leftovers
+    leftovers.leave(request.poison)
 
 
 def _run(call: Call, stream: Stream) -> None:
@@ -178,8 +198,9 @@ def _behind_late_producer(
         # A fill between the two kernels would make the second wait for the first to end.
         if isinstance(call, BoundPlan):
             call.zero_scratch()
+            _leave(data.request, worker)
             producer.launch(copies)
-            call.launch_kernels()
+            call.launch_kernels(partial(_leave, data.request, worker))
         else:
             producer.launch(copies)
             call()

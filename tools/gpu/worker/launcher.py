@@ -5,7 +5,7 @@ order on the worker's stream. It allocates nothing on the device and may be capt
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -35,6 +35,8 @@ class _Kernel:
     """The launch as in the plan, directly behind another kernel."""
     config_in_call: Any
     """The launch within a whole call: without PDL if it directly follows a fill."""
+    is_dependent: bool
+    """Whether it may start before the launch before it has ended."""
 
 
 class BoundPlan:
@@ -52,14 +54,17 @@ class BoundPlan:
         self._zeroed = zeroed
         self._stream = stream
 
-    def __call__(self) -> None:
+    def __call__(self, between: Callable[[], None] | None = None) -> None:
         """Make one call.
+
+        Args:
+            between: Enqueues something between two launches that do not overlap.
 
         Raises:
             ExecutionFailure: The driver refuses a launch, or reports what earlier work did.
         """
         self.zero_scratch()
-        self._launch([kernel.config_in_call for kernel, _ in self._launches])
+        self._launch([kernel.config_in_call for kernel, _ in self._launches], between)
 
     def zero_scratch(self) -> None:
         """Fill the scratch buffers that the plan wants zeroed; part of every call."""
@@ -67,14 +72,16 @@ class BoundPlan:
             for address, size_bytes in self._zeroed:
                 driver.fill(address, 0, size_bytes, self._stream)
 
-    def launch_kernels(self) -> None:
+    def launch_kernels(self, between: Callable[[], None] | None = None) -> None:
         """Launch all kernels behind a kernel that the caller has put between them and the fills."""
-        self._launch([kernel.config for kernel, _ in self._launches])
+        self._launch([kernel.config for kernel, _ in self._launches], between)
 
-    def _launch(self, configs: Sequence[Any]) -> None:
+    def _launch(self, configs: Sequence[Any], between: Callable[[], None] | None) -> None:
         for number, ((kernel, block), config) in enumerate(
             zip(self._launches, configs, strict=True)
         ):
+            if number and between is not None and not kernel.is_dependent:
+                between()
             with step("launch", number):
                 driver_launch.launch(kernel.function, config, block.address)
 
@@ -197,6 +204,7 @@ def _configured(plan: LaunchPlan, number: int, function: Function, device: Launc
             function,
             config=driver_launch.launch_config(launch, device.stream),
             config_in_call=driver_launch.launch_config(in_call, device.stream),
+            is_dependent=launch.pdl,
         )
 
 

@@ -2,8 +2,10 @@
 // make two system calls per switch).
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "ordering.h"
 
@@ -50,6 +52,7 @@ namespace {
 std::uint8_t* stacks = nullptr;
 constexpr std::size_t kGuardBytes = 4096;
 constexpr unsigned kMaxGuardedStacks = 4096;  // each guard page is a mapping of its own
+constexpr std::size_t kMostPoisonedBytes = 256 << 20;  // of all stacks: poison takes real memory
 
 // First frame of a fiber: runs the kernel for this thread and never returns.
 void fiber_main() {
@@ -76,6 +79,8 @@ void allocate_stacks(unsigned count) {
     std::exit(70);
   }
   stacks = static_cast<std::uint8_t*>(memory);
+  const std::size_t most = std::min(kMostPoisonedBytes / count, kStackBytes - 2 * kGuardBytes);
+  g.poisoned_stack_bytes = std::min(g.poisoned_stack_bytes, most);
   if (count > kMaxGuardedStacks) return;
   for (unsigned i = 0; i < count; ++i) mprotect(stacks + i * kStackBytes, kGuardBytes, PROT_NONE);
 }
@@ -85,6 +90,9 @@ void prepare_fiber(Fiber& fiber, unsigned stack_number) {
   auto* frame = reinterpret_cast<void**>(top) - 2;  // keeps the stack 16-byte aligned at entry
   frame[0] = reinterpret_cast<void*>(&fiber_main);
   fiber.stack_pointer = frame - 6;  // six callee-saved registers
+  // Neither zeros nor what the thread before left: local memory that nobody wrote holds poison.
+  auto* end = reinterpret_cast<std::uint8_t*>(frame);
+  std::memset(end - g.poisoned_stack_bytes, g.poison, g.poisoned_stack_bytes);
 }
 
 void switch_to(Fiber& fiber) {

@@ -123,6 +123,7 @@ Job read_job(const char* path) {
     else if (keyword == "workers") line >> job.workers;
     else if (keyword == "timeout_ms") line >> job.timeout_ms;
     else if (keyword == "poison") line >> job.poison;
+    else if (keyword == "stack") line >> g.poisoned_stack_bytes;
     else fail("unknown keyword " + keyword);
   }
   return job;

@@ -224,6 +224,7 @@ struct State {
   std::vector<Block> resident;
   std::uint64_t resident_first;  // stamp block number
   std::uint8_t poison;
+  std::size_t poisoned_stack_bytes;  // of each thread, when it starts
   bool single_process;
   unsigned schedule_seed;
   std::mt19937 random;

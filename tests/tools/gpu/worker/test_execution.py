@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from kopt.config.errors import InfraError
 from kopt.kernels.plan import Argument, Launch, LaunchPlan, Scratch
 from kopt.kernels.problem import Problem
 from kopt.tools.devices.device import Arrays
@@ -41,12 +42,15 @@ class Rig:
     def __init__(self, cuda: HostCuda, problem: Problem, folder: Path) -> None:
         """Give the worker a kernel that doubles `x`."""
         cuda.kernels = {"k": double, "late_producer": bring}
+        cuda.kernels |= {"leftover_local": self.note, "leftover_shared": self.note}
+        self.left: list[tuple[bytes, int]] = []
+        """Word and count of each launch that left something."""
         self.cuda = cuda
         self.folder = folder
         self.plan = LaunchPlan(workload="b8xh64", axes={}, defines={}, launches=(LAUNCH,))
         (folder / "any.cubin").write_bytes(b"cubin")
         device = LaunchDevice(Stream(5), SM_COUNT)
-        helpers = {"late_producer": str(folder / "any.cubin")}
+        helpers = {name: str(folder / "any.cubin") for name in ("late_producer", "leftovers")}
         self.worker = WorkerContext(FACTS, device.stream, PlanCache(device), helpers)
         self._problem = problem
         random = np.random.default_rng(1)
@@ -54,6 +58,16 @@ class Rig:
             "x": random.standard_normal((8, 64), dtype=np.float32),
             "weight": random.standard_normal(64).astype(ml_dtypes.bfloat16),
         }
+
+    def note(self, arguments: KernelArguments) -> None:
+        """Note what is left."""
+        count = int.from_bytes(arguments.raw(1, 4), "little")
+        self.left.append((arguments.raw(0, 4), count))
+
+    @property
+    def launched(self) -> list[str]:
+        """The kernels launched so far, in order."""
+        return [name for name, _ in self.cuda.launched]
 
     def execute(self, *, late: bool = False, poison: int = POISON) -> ExecuteAnswer:
         """Execute the plan once."""
@@ -72,6 +86,7 @@ class Rig:
         return read_arrays(self.folder, answer.outputs, DTYPES)
 
 
+LEFT = ["leftover_local", "leftover_shared"]
 FACTS = OpenedGpu(index=0, uuid=GPU_UUID, sm_count=SM_COUNT, l2_bytes=1 << 20)
 
 
@@ -105,6 +120,33 @@ def test_an_output_that_is_not_written_holds_the_poison(rig: Rig) -> None:
     rig.cuda.kernels["k"] = lambda _: None
     out = rig.outputs(rig.execute())["out"]
     assert (out.view(np.uint8) == POISON).all()
+
+
+def test_what_a_kernel_does_not_write_is_left_with_the_poison_of_the_call(rig: Rig) -> None:
+    for poison in (0xFF, 0x55):
+        rig.execute(poison=poison)
+    assert rig.launched == [*LEFT, "k"] * 2
+    local, shared = (256, 4096 // 4)
+    words = [bytes([poison]) * 4 for poison in (0xFF, 0x55)]
+    assert rig.left == [(word, count) for word in words for count in (local, shared)]
+    (_, local_config), (_, shared_config), _ = rig.cuda.launched[:3]
+    assert (local_config.gridDimX, local_config.blockDimX) == (2 * SM_COUNT, 1024)
+    assert (shared_config.gridDimX, shared_config.sharedMemBytes) == (SM_COUNT, 4096)
+
+
+def test_launches_of_a_plan_find_nothing_of_one_another_unless_they_overlap(rig: Rig) -> None:
+    rig.cuda.kernels |= {"second": double, "third": double}
+    second = LAUNCH.model_copy(update={"kernel": "second"})
+    third = LAUNCH.model_copy(update={"kernel": "third", "pdl": True})
+    rig.plan = rig.plan.model_copy(update={"launches": (LAUNCH, second, third)})
+    rig.execute()
+    assert rig.launched == [*LEFT, "k", *LEFT, "second", "third"]
+
+
+def test_a_refusal_of_kopts_own_kernel_is_not_the_candidates(rig: Rig) -> None:
+    rig.cuda.refused["leftover_local"] = CUresult.CUDA_ERROR_OUT_OF_MEMORY
+    with pytest.raises(InfraError, match="kopt's own kernel"):
+        rig.execute()
 
 
 def test_a_byte_behind_an_output_is_damage(rig: Rig) -> None:
@@ -197,8 +239,8 @@ def test_a_late_producer_brings_every_input_but_the_static_ones(rig: Rig) -> Non
     rig.cuda.kernels["late_producer"] = note_and_bring
     answer = rig.execute(late=True)
     assert before == [bytes([POISON]) * rig.inputs["x"].nbytes]
-    (producer, config), (kernel, _) = rig.cuda.launched
-    assert (producer, kernel) == ("late_producer", "k")
+    assert rig.launched == [*LEFT, "late_producer", "k"]
+    _, config = rig.cuda.launched[2]
     assert (config.gridDimY, config.gridDimZ, config.blockDimY, config.blockDimZ) == (1, 1, 1, 1)
     assert answer.damage == ()
     np.testing.assert_array_equal(rig.outputs(answer)["out"], 2 * rig.inputs["x"])
@@ -234,7 +276,7 @@ def test_no_fill_comes_between_the_late_producer_and_the_plan(
 
     monkeypatch.setattr(rig.cuda, "cuMemsetD8Async", note_and_fill)
     rig.execute(late=True)
-    assert launches_before_fill == [0, 2]  # zeroed before both, wiped behind both
+    assert launches_before_fill == [0, 4]  # zeroed before all, wiped behind all
 
 
 def test_an_input_that_no_producer_brings_is_seen_as_poison(rig: Rig) -> None:

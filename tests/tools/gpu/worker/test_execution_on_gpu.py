@@ -157,6 +157,37 @@ def test_a_write_before_a_buffer_is_found_in_the_guard_zone(gpu: Gpu) -> None:
     assert "out" in describe(result)
 
 
+FOUND_SHARED = """\
+  __shared__ volatile float found[64];
+  const float before = found[threadIdx.x];
+  found[threadIdx.x] = 0.0f;  // clean for the block after it
+  out[at] = before == 0.0f ? x[at] * scale : before;
+}
+"""
+FOUND_LOCAL = """\
+  volatile float found[8];
+  float before = 0.0f;
+  for (int i = 0; i < 8; ++i) before += found[(i + threadIdx.x) % 8];
+  for (int i = 0; i < 8; ++i) found[(i + threadIdx.x) % 8] = 0.0f;
+  out[at] = x[at] * scale + before;
+}
+"""
+CLEARED_LOCAL = FOUND_LOCAL.replace(
+    "found[8];", "found[8];\n  for (int i = 0; i < 8; ++i) found[(i + threadIdx.x) % 8] = 0.0f;"
+)
+
+
+@pytest.mark.parametrize("body", [FOUND_SHARED, FOUND_LOCAL], ids=["shared", "local"])
+def test_memory_that_nothing_wrote_is_not_found_to_be_zero(body: str, gpu: Gpu) -> None:
+    result = gpu.check(_source(body))
+    assert result.status is Status.INCORRECT, describe(result)
+
+
+def test_local_memory_that_is_cleared_first_is_what_it_was_cleared_to(gpu: Gpu) -> None:
+    result = gpu.check(_source(CLEARED_LOCAL))
+    assert result.status is Status.PASSED, describe(result)
+
+
 PDL = ", pdl: true"
 EARLY_BODY = """\
   const float early = x[at];

@@ -25,6 +25,16 @@ SYSTEM_PATHS = (
 KERNEL_SETTINGS = "/proc/sys"
 DEVICE_FACTS = "/sys"
 """Where drivers describe their devices: PCI addresses, NUMA nodes, module versions."""
+MACHINE_FACTS = (
+    *("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/version", "/proc/filesystems"),
+    *("/proc/uptime", "/proc/loadavg", KERNEL_SETTINGS),
+)
+OWN_FACTS = tuple(
+    f"/proc/self/{name}"
+    for name in ("maps", "smaps", "stat", "statm", "status", "limits", "cgroup", "mountinfo")
+)
+"""What Landlock lets a process read of /proc: neither other processes nor the host's connections,
+which lie below each process's own `net` too. Of a child its own entries are refused as well."""
 READABLE_DEVICES = ("/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -84,10 +94,10 @@ def _socket_rule(policy: SandboxPolicy) -> int:
 
 
 def _landlock_arguments(tools: SandboxTools, policy: SandboxPolicy) -> list[str]:
-    readable = [*SYSTEM_FOLDERS, *SYSTEM_PATHS, *READABLE_DEVICES, "/proc"]
+    readable = [*SYSTEM_FOLDERS, *SYSTEM_PATHS, *READABLE_DEVICES]
     readable += [str(path) for path in policy.readable]
-    if policy.devices:
-        readable.append(DEVICE_FACTS)
+    # A driver reads more of /proc than can be named, also in the programs that a worker starts.
+    readable += ["/proc", DEVICE_FACTS] if policy.devices else [*MACHINE_FACTS, *OWN_FACTS]
     writable = ["/dev/null", *(str(path) for path in policy.writable)]
     return [
         f"landlock={tools.landlock_abi}",

@@ -3,9 +3,10 @@
 quick: one visible seed of normal inputs under both poisons, natural schedule.
 full:  every regime, spread over the visible and the hidden seeds, each run under the next schedule
        and the other poison; `zero_blocks` under both, for there any code may be right and only the
-       pair tells whether it was written. A large workload has one visible and one hidden seed:
-       ordinary inputs, and `assorted`, which has every regime in rows of one call. Where no smaller
-       workload has met them alone, those that depend on more than a row follow.
+       pair tells whether it was written. Larger workloads have one visible and one hidden seed:
+       ordinary inputs, and `assorted`, which has every regime in rows of one call, of medium ones
+       for both seeds. Where no smaller workload has met them alone, those that depend on more than
+       a row follow.
 """
 
 from dataclasses import dataclass
@@ -17,8 +18,10 @@ from kopt.kernels.problem import Problem, Workload, tensor_size_bytes
 
 from .unwritten_gate import POISONS
 
-LARGE_BYTES = 16 << 20
+MEDIUM_BYTES = 4 << 20
 """Bytes of all tensors from which on a workload has one visible and one hidden seed."""
+LARGE_BYTES = 16 << 20
+"""Bytes of all tensors from which on `assorted` inputs are met once."""
 
 HIDDEN_SEEDS = 2
 
@@ -91,11 +94,12 @@ def plan_cases(
     ordered = sorted(workloads, key=lambda workload: buffer_bytes(problem, workload))
     cases: list[InputCase] = []
     for turn, workload in enumerate(ordered):
-        if is_large(problem, workload):
-            special = (ASSORTED,) if cases else (ASSORTED, *_ONLY_LARGE)
-            cases += _large_cases(problem, workload, seeds, special)
-        else:
+        if buffer_bytes(problem, workload) <= MEDIUM_BYTES:
             cases += _cases(workload, seeds, turn)
+            continue
+        mixed = (ASSORTED,) if is_large(problem, workload) else (ASSORTED, ASSORTED)
+        special = mixed if cases else (*mixed, *_ONLY_LARGE)
+        cases += _large_cases(problem, workload, seeds, special)
     return tuple(cases)
 
 

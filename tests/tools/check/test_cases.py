@@ -6,7 +6,7 @@ import pytest
 
 from kopt.kernels.case_inputs import SINGLE_REGIMES
 from kopt.kernels.problem import Problem
-from kopt.tools.check.cases import LARGE_BYTES, Seeds, buffer_bytes, plan_cases
+from kopt.tools.check.cases import LARGE_BYTES, MEDIUM_BYTES, Seeds, buffer_bytes, plan_cases
 from kopt.tools.check.unwritten_gate import POISONS
 from support.synthetic_check import synthetic_problem
 
@@ -73,6 +73,16 @@ def test_a_large_workload_meets_every_regime_in_rows_of_one_call(problem: Proble
     *_, hidden = plan_cases(problem, problem.workloads, "full", SEEDS)
     assert (hidden.regime, hidden.hidden) == ("assorted", True)
     assert {run.poison for run in hidden.runs} == set(POISONS)  # its codes have scales
+
+
+def test_a_medium_workload_meets_every_regime_in_one_call_of_either_seed(tmp_path: Path) -> None:
+    problem = synthetic_problem(tmp_path / "medium", ((512, 2048), (8, 64)))
+    medium = problem.workloads[0]
+    assert MEDIUM_BYTES < buffer_bytes(problem, medium) <= LARGE_BYTES
+    *_, visible, hidden, again = plan_cases(problem, problem.workloads, "full", SEEDS)
+    assert (visible.regime, visible.hidden) == ("normal", False)
+    assert (hidden.regime, hidden.hidden) == ("assorted", True)
+    assert (again.regime, again.hidden) == ("assorted", False)
 
 
 def test_a_domain_of_large_workloads_meets_masks_and_empty_states_too(problem: Problem) -> None:

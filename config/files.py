@@ -60,25 +60,36 @@ def replacing_file(path: Path, *, durable: bool = True, mode: int | None = None)
         if mode is not None:
             fresh.chmod(mode)
         if durable:
-            fsync_path(fresh)
-        fresh.replace(path)
+            put_in_place(fresh, path)
+        else:
+            fresh.replace(path)
     except BaseException:  # a full disk: trying again must not leave a file each time
         fresh.unlink(missing_ok=True)
         raise
-    if durable:
-        fsync_path(path.parent)
+
+
+def put_in_place(fresh: Path, path: Path) -> None:
+    """Rename `fresh`, a finished file, to `path`: its data is on the disk before the name is."""
+    fsync_path(fresh)
+    fresh.replace(path)
+    fsync_path(path.parent)
 
 
 def create_file(path: Path, data: bytes) -> None:
-    """Create the file `path` (mode 0600) with `data`; one that is there already stays as it is."""
+    """Create the file `path` (mode 0600) with `data`; one that is there already stays as it is.
+
+    The data is on the disk before the name, and the name before the return.
+    """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=_prefix())
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
+        fsync_path(Path(name))
         with suppress(FileExistsError):
             os.link(name, path)
     finally:
         os.unlink(name)
+    fsync_path(path.parent)
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 """Files and folders that are whole or absent, and folders that code is run from."""
 
 import os
+import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from kopt.config.files import (
     evict_least_used,
     is_trusted_file,
     publish_folder,
+    put_in_place,
     remove_folder,
     replacing_file,
     staging_folder,
@@ -67,6 +70,80 @@ def test_a_file_that_others_could_have_written_is_not_trusted(tmp_path: Path) ->
     assert not is_trusted_file(tmp_path / "link")
     path.chmod(0o770)
     assert not is_trusted_file(path)
+
+
+def _steps(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> list[str]:
+    """Return what `act` syncs, renames and links, in order: `sync NAME` or `name NAME`."""
+    steps: list[str] = []
+    real_sync, real_link = os.fsync, os.link
+
+    def fsync(descriptor: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        steps.append(f"sync {'new' if path.name.startswith('.new-') else path.name}")
+        real_sync(descriptor)
+
+    def link(source: str, target: Path) -> None:
+        steps.append(f"name {target.name}")
+        real_link(source, target)
+
+    def told(real: Callable[[Path, Path], Path]) -> Callable[[Path, Path], Path]:
+        def move(source: Path, target: Path) -> Path:
+            steps.append(f"name {target.name}")
+            return real(source, target)
+
+        return move
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", fsync)
+        patched.setattr(os, "link", link)
+        patched.setattr(Path, "replace", told(Path.replace))
+        patched.setattr(Path, "rename", told(Path.rename))
+        act()
+    return steps
+
+
+def test_data_is_on_the_disk_before_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    in_order = ["sync new", "name file", "sync home"]
+    assert _steps(monkeypatch, lambda: write_atomically(home / "file", "x")) == in_order
+    (home / "file").unlink()
+    assert _steps(monkeypatch, lambda: create_file(home / "file", b"x")) == in_order
+    part = home / ".new-part"
+    part.write_text("x")
+    assert _steps(monkeypatch, lambda: put_in_place(part, home / "file")) == in_order
+
+    def publish() -> None:
+        with staging_folder(home / "folder") as staging:
+            (staging / "inner").write_text("x")
+            publish_folder(staging, home / "folder", durable=True)
+
+    assert _steps(monkeypatch, publish) == ["sync inner", "sync new", "name folder", "sync home"]
+
+
+_RENAMES = re.compile(r"os\.(replace|rename|link)\(|\.rename\(|\.replace\([^,()]*\)|shutil\.move")
+_MAY_RENAME = {
+    "config/files.py",
+    "search/knowledge/store.py",  # moves a damaged base away, which is old
+}
+
+
+def test_nothing_but_the_module_of_files_renames() -> None:
+    """A rename elsewhere could put a name before its data: `put_in_place` is there for it."""
+    root = Path(__file__).parents[2]
+    modules = [
+        path
+        for folder in ("config", "kernels", "tools", "search", "server")
+        for path in (root / folder).rglob("*.py")
+    ]
+    found = {
+        str(path.relative_to(root))
+        for path in modules
+        if "/templates/" not in str(path) and _RENAMES.search(path.read_text("utf-8"))
+    }
+    assert found == _MAY_RENAME
 
 
 @pytest.mark.parametrize("durable", [True, False])

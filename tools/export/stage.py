@@ -75,7 +75,7 @@ def _write(files: Files, folder: Path) -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content.encode() if isinstance(content, str) else content)
             staging.chmod(0o755)
-            if not publish_folder(staging, target):
+            if not publish_folder(staging, target, durable=True):
                 raise ToolError(_not_empty(folder))
     except OSError as error:
         raise SetupError(f"cannot write {folder}: {error.strerror}") from error

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import httpx2
 
-from kopt.config.files import ensure_folder
+from kopt.config.files import ensure_folder, put_in_place
 from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
 from kopt.tools.docs.sources import SourceUnavailable
@@ -95,7 +95,7 @@ def _download(pin: PackagePin, index: str, path: Path, on_bytes: OnBytes) -> Non
             f"{pin.filename} from {url.host} has sha256 {found}, pinned is {pin.sha256}: "
             "deleted unread; set PIP_INDEX_URL to an index that has the original"
         )
-    part.replace(path)
+    put_in_place(part, path)
 
 
 def _fetch(

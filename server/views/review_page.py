@@ -21,6 +21,7 @@ from kopt.tools.facts.check_facts import (
     fixed_scalar_words,
     hidden_shape_words,
     sanitizer_words,
+    unexecuted_words,
 )
 from kopt.tools.facts.wording import plain_beginning, short_id, tune_words
 
@@ -144,6 +145,8 @@ def _check_lines(result: ReviewResult) -> Iterator[str]:
         yield f"Other shapes: {shapes}"
     if scalars is not None:
         yield f"Fixed scalars: {scalars}"
+    if check.race_check is not None and check.race_check.outcome == "passed":
+        yield _one_line(f"Races: {check.race_check.words}")
     for one in result.sanitizer:
         words = "; ".join(sanitizer_words(run) for run in one.runs)
         yield _one_line(f"compute-sanitizer at {one.kernel}: {words}")
@@ -260,6 +263,11 @@ def _missing(result: ReviewResult) -> Iterator[str]:
         yield "compute-sanitizer was not run: the check ended before"
     elif any(one.bench is None for one in result.workloads):
         yield "Not every workload was timed: what failed before ended the review"
+    races, not_run = result.check.race_check, unexecuted_words(result.check)
+    if races is not None and races.outcome == "unavailable":
+        yield _one_line(f"Races between blocks: {races.words}")
+    if not_run is not None:
+        yield f"Lines that were not run: {not_run}"
     yield "What the author says of the kernel, its header's notes included"
     yield "Other GPUs, drivers and libraries than these; one session here is one allocation"
 

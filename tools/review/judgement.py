@@ -157,6 +157,10 @@ def _is_wrong(one: ReviewedWorkload) -> bool:
 def _judge_mean(
     claim: Claim, workloads: Sequence[ReviewedWorkload], mean: MeanSpeedup | None
 ) -> Judgement:
+    limits = [one.limit.speedup for one in workloads if one.limit is not None]
+    if limits and len(limits) == len(workloads) and claim.speedup > _geometric_mean(limits):
+        most = f"{_geometric_mean(limits):.2f}x is the most that physics leaves to the mean"
+        return Judgement("does_not_hold", f"{most}; {_claimed_words(claim)}")
     if mean is None:
         open_ = next((one for one in workloads if one.answer != "holds"), None)
         why = "no workload was reviewed" if open_ is None else f"{open_.workload}: {open_.reason}"

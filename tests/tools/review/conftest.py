@@ -9,6 +9,8 @@ from kopt.tools.bench import reference_side
 from kopt.tools.check import stage as check_stage
 from kopt.tools.review import stage as review_stage
 from support.promotion_cases import FileCompiler, ScriptedSanitizer
+from support.race_checks import replaced_simulator
+from support.synthetic_check import NumpyDevice
 
 
 @pytest.fixture
@@ -32,3 +34,9 @@ def sanitizer(monkeypatch: pytest.MonkeyPatch) -> ScriptedSanitizer:
     fake = ScriptedSanitizer()
     monkeypatch.setattr(review_stage, "sanitize", fake)
     return fake
+
+
+@pytest.fixture(autouse=True)
+def simulator(monkeypatch: pytest.MonkeyPatch) -> NumpyDevice:
+    """What stands in for the simulator that full checks on a GPU ask."""
+    return replaced_simulator(monkeypatch)

@@ -175,6 +175,23 @@ def test_every_workload_that_is_claimed_must_reach_the_claim() -> None:
     assert judge_claim(claim, (fast, other), None)[0] == "holds"
 
 
+def test_a_claim_of_the_mean_may_be_beyond_physics() -> None:
+    claim = Claim(speedup=3.0, is_mean=True)
+    limit = SpeedLimit(
+        gpu="H100",
+        baseline="lib",
+        baseline_us=2.0,
+        least_us=1.0,
+        bound="launch",
+        speedup=2.0,
+        evidence="r",
+    )
+    one = _workload("b8", claim, True, **FAST).model_copy(update={"bench": None, "limit": limit})
+    assert judge_claim(claim, (one, one), None)[0] == "does_not_hold"
+    unknown = one.model_copy(update={"limit": None})
+    assert judge_claim(claim, (one, unknown), None)[0] == "cannot_be_told"
+
+
 def test_a_claim_of_the_mean_is_judged_by_the_mean() -> None:
     claim = Claim(speedup=1.2, is_mean=True)
     both = (_workload("b8", claim, True, **FAST), _workload("b128", claim, True, **SLOW))

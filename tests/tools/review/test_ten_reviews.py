@@ -18,6 +18,7 @@ from kopt.tools.review.stage import Reviewer, ReviewRequest, review_candidate
 from support.bench_cases import CANDIDATE, ROW_MAJOR, bench_problem
 from support.promotion_cases import FileCompiler, ScriptedSanitizer
 from support.scripted_timer import LibraryScript, Noise, Script, ScriptedTimer
+from support.synthetic_check import NumpyDevice
 
 LIBRARY = {("lib", False): LibraryScript(us=4.0), ("lib", True): LibraryScript(us=3.6)}
 ALLOCATES = {
@@ -131,6 +132,26 @@ def test_nothing_is_timed_of_what_is_wrong_or_races(review: Review) -> None:
         result = review(KERNELS[name])
         assert [one.bench for one in result.workloads if one.bench is not None] == []
     assert "## Speed" not in review_markdown(result)
+
+
+def test_a_race_that_only_the_simulator_sees_refutes_the_claim(
+    review: Review, simulator: NumpyDevice
+) -> None:
+    simulator.status = Status.DATA_RACE
+    result = review(KERNELS["honest: faster than the reference kernel"])
+    assert (result.answer, result.status) == ("does_not_hold", Status.DATA_RACE)
+
+
+def test_what_the_simulator_cannot_judge_is_named_on_the_page(
+    review: Review, simulator: NumpyDevice
+) -> None:
+    seen = review(KERNELS["honest: faster than the reference kernel"])
+    assert "- Races: the simulator saw every access at b8xh64" in review_markdown(seen)
+    simulator.status = Status.UNSUPPORTED_ON_SIM
+    result = review(KERNELS["honest: more than was claimed"])
+    assert result.answer == "holds"
+    missing = review_markdown(result).split("## What the answer does not rest on")[1]
+    assert "- Races between blocks: no race check stands behind this result" in missing
 
 
 def test_a_sanitizer_that_does_not_judge_leaves_the_claim_open(

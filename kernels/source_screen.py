@@ -150,7 +150,7 @@ def _string_findings(tokens: list[Token]) -> Iterator[Finding]:
             yield from _pragma_findings(token, _content(behind[1].text).strip())
         else:
             message = "_Pragma is allowed with a string literal only"
-            yield token.offset, message, "#pragma unroll takes a macro or constexpr"
+            yield token.offset, message, "#pragma unroll takes a number or a constexpr"
 
 
 def _directive(line: LogicalLine) -> str | None:

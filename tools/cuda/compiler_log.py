@@ -46,6 +46,13 @@ _HEADERS = (_FRONT_END, _PREPROCESSOR, _AT_END, _PTXAS_LINE, _TOOL)
 _CARET = re.compile(r"^\s*(?:\|\s*)?\^[~ ]*$")
 _USED_AT = re.compile(rf"at line (\d+) of {re.escape(CANDIDATE_FILE)}")
 _WORD = re.compile(r"\w+|\S")
+_UNROLLED_MACRO = re.compile(r"\s*#\s*pragma\s+unroll\b")
+_UNROLL_HINT = "#pragma unroll takes no macro: write `constexpr int N = NAME;` and unroll N"
+_NOT_THERE = re.compile(
+    r"(?:Instruction|Feature) '([^']+)' (?:not supported on .target|cannot be compiled for"
+    r" architecture) '([^']+)'"
+)
+_ONLY_ON = (("wgmma", "sm_90a"), ("tcgen05", "sm_100a"), ("setmaxnreg", "sm_90a"))
 _SUMMARY = ("Ptx assembly aborted due to errors",)
 
 
@@ -119,12 +126,14 @@ def _diagnostic(entry: _Entry, source: str, ptx: str | None) -> Diagnostic | Non
     if not 1 <= number <= len(lines):
         return Diagnostic(severity=severity, message=message)
     column = _column(entry, lines[number - 1])
+    unknown = message.startswith("identifier ")
     return Diagnostic(
         severity=severity,
         message=message,
         line=number,
         column=column,
         excerpt=source_excerpt(source, number, column),
+        hint=_UNROLL_HINT if _UNROLLED_MACRO.match(lines[number - 1]) and unknown else None,
     )
 
 
@@ -134,12 +143,25 @@ def _without_file(entry: _Entry, source: str, ptx: str | None) -> Diagnostic:
     ptx_line = entry.field("ptx_line")
     is_ptxas = ptx_line is not None or entry.field("tool") == "ptxas"
     line = source_line(ptx, int(ptx_line), CANDIDATE_FILE) if ptx and ptx_line else None
+    message = _message(entry)
     return Diagnostic(
         severity=severity,
-        message=("ptxas: " if is_ptxas else "") + _message(entry),
+        message=("ptxas: " if is_ptxas else "") + message,
         line=line,
         excerpt=source_excerpt(source, line) if line else None,
+        hint=_architecture_hint(message),
     )
+
+
+def _architecture_hint(message: str) -> str | None:
+    """Return for which architecture to compile an instruction that another one has."""
+    found = _NOT_THERE.search(message)
+    if found is None:
+        return None
+    begins = (arch for prefix, arch in _ONLY_ON if found[1].startswith(prefix))
+    arch = next(begins, None)
+    asked = f"compile for it: --arch {arch}" if arch else "compile for a newer one by --arch"
+    return f"{asked}; {found[2]} has no such instruction"
 
 
 def _elsewhere(entry: _Entry, severity: Severity, message: str) -> Diagnostic | None:

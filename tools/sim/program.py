@@ -22,7 +22,7 @@ from kopt.config.files import (
 )
 from kopt.config.sealed_folder import is_sealed, publish_sealed
 from kopt.config.settings import Settings
-from kopt.kernels.record import Diagnostic, source_excerpt
+from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.tools.cuda.full_disk import refuse_full_disk
 from kopt.tools.cuda.include_tree import include_root
@@ -46,8 +46,10 @@ from .object_screen import (
     unhooked_line,
 )
 from .program_facts import SimProgram, read_program_facts
+from .ptx_advice import header_refusal
+from .refusals import explain_assembly, parse_messages, unsupported
 from .toolset import SimToolset, candidate_flags, find_toolset
-from .unit import UNIT_NAME, dynamic_shared_names, make_unit, module_variables
+from .unit import dynamic_shared_names, make_unit, module_variables
 
 KEPT_PROGRAMS = 256
 """Programs not used for longest are removed beyond this number."""
@@ -117,26 +119,28 @@ class _Builder:
         flags = [*candidate_flags(), DUMP_FLAG, "-fstack-usage", "-include", "kopt_sim/device.h"]
         compiled = self._gxx(flags, "unit.cpp", "-S")
         if compiled.timed_out:
-            return _unsupported(f"g++ did not finish within {_COMPILE_S:.0f} s")
+            return _failed(unsupported(f"g++ did not finish within {_COMPILE_S:.0f} s"))
         if compiled.returncode != 0:
             text = compiled.stderr.decode(errors="replace")
             words = out_of_memory_words(text)
             if words is not None:
-                return _unsupported(words)
-            return BuildFailure(Status.UNSUPPORTED_ON_SIM, parse_messages(text, source))
+                return _failed(unsupported(words))
+            return _failed(*parse_messages(text, source))
         assembly = self.work / "unit.s"
         text = assembly.read_text("utf-8")
         found = inline_assembly_line(text)
         if found is not None:
-            return _unsupported("it has inline assembly", found)
+            return _failed(explain_assembly(source, found))
         line = unhooked_line((self.work / "unit.tsan").read_text("utf-8"))
         if line is not None:
-            return _unsupported("a call that is not inlined takes a struct from memory", line)
+            return _failed(
+                unsupported("a call that is not inlined takes a struct from memory", line)
+            )
         text = _BSS_VARIABLE.sub(rf"\1\t.zero {_RED_ZONE_BYTES}\n", text)
         assembly.write_text(_EXPORTED_NAME.sub("", text), "utf-8")
         assembled = self._gxx([], "unit.s", "-c")
         if assembled.returncode != 0 and b"unit.s:" in assembled.stderr:
-            return _unsupported("it gives something a name that cannot be assembled")
+            return _failed(unsupported("it gives something a name that cannot be assembled"))
         self._checked(assembled)
         with (self.work / "unit.o").open("rb") as stream:
             elf = ELFFile(stream)
@@ -144,14 +148,14 @@ class _Builder:
             refusal = screen_object(elf, dynamic)
             narrowest = narrowest_access(elf)
         if refusal is not None:
-            return _unsupported(refusal)
+            return _failed(header_refusal(source) or unsupported(refusal))
         self._checked(self._link(dynamic))
         facts = read_program_facts(self.work / "unit.o", self.work / "program", kernels)
         for name, line in module_variables(source).items():
             # It has storage like shared memory's: the runtime would take it for that.
             if any(variable.name == name for variable in facts.shared):
                 reason = f"`{name}` keeps its value between launches: declare scratch instead"
-                return _unsupported(reason, line)
+                return _failed(unsupported(reason, line))
         result = SimProgram(
             executable=str(folder / "program"),
             sandbox=compiled.level,
@@ -199,15 +203,6 @@ def _stack_bytes(usage: str) -> int:
     return sum(int(line.split("\t")[1]) for line in usage.splitlines())
 
 
-def _unsupported(reason: str, line: int | None = None) -> BuildFailure:
-    diagnostic = Diagnostic(
-        line=line,
-        message=f"the simulator cannot run this kernel: {reason}",
-        hint="use the wrappers of <kopt/...> or plain CUDA C++ (docs/sim.md lists what works)",
-    )
-    return BuildFailure(Status.UNSUPPORTED_ON_SIM, (diagnostic,))
-
-
 def find_kept(folder: Path) -> SimProgram | None:
     """Return the program in `folder` if it is whole; what is left of a broken one is removed."""
     if not is_sealed(folder):
@@ -231,40 +226,5 @@ def keep(work: Path, folder: Path) -> None:
     publish_sealed(work, folder)
 
 
-_MESSAGE = re.compile(
-    r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<text>.*)$"
-)
-_MAX_DIAGNOSTICS = 5
-
-
-def parse_messages(text: str, source: str) -> tuple[Diagnostic, ...]:
-    """Return g++'s errors, the first few, each with the candidate's line where it names one.
-
-    nvcc accepts the source before the simulator's verdict counts: what g++ refuses is CUDA that
-    the simulator does not offer.
-    """
-    found: list[Diagnostic] = []
-    for message in map(_MESSAGE.match, text.splitlines()):
-        if message is None or len(found) == _MAX_DIAGNOSTICS:
-            continue
-        own = message["file"] == UNIT_NAME
-        line, column = int(message["line"]), int(message["column"])
-        found.append(
-            Diagnostic(
-                message=f"not supported on the simulator: {_in_words(message['text'])}",
-                line=line if own else None,
-                column=column if own else None,
-                file=None if own else message["file"].rsplit("/", 1)[-1],
-                excerpt=source_excerpt(source, line, column) if own else None,
-                hint="docs/sim.md lists the CUDA that the simulator runs",
-            )
-        )
-    if found:
-        return tuple(found)
-    first = text.strip().splitlines()[:1]
-    return (Diagnostic(message=f"g++ cannot compile it for the simulator: {''.join(first)}"),)
-
-
-def _in_words(text: str) -> str:
-    """g++ reads PTX as x86 assembly, and complains about operands."""
-    return "raw PTX (inline assembly)" if "asm" in text else text
+def _failed(*diagnostics: Diagnostic) -> BuildFailure:
+    return BuildFailure(Status.UNSUPPORTED_ON_SIM, diagnostics)

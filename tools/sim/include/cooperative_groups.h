@@ -1,6 +1,6 @@
 // cooperative_groups for the simulator: the groups and operations that kernels of this field use.
-// CUDA's own header is PTX throughout. What is missing here (labeled_partition, memcpy_async,
-// invoke_one) does not compile and is reported with its line.
+// CUDA's own header is PTX throughout. What is missing here (tiles of more than 32 threads, the
+// split barrier of a block) does not compile and is reported with its line.
 #pragma once
 
 #include <kopt_sim/device.h>
@@ -115,15 +115,25 @@ class lane_group {
   int all(int predicate, KOPT_SIM_LINE) const { return __all_sync(mask_, predicate, line); }
   // Bit r of the answer is the vote of rank r.
   unsigned ballot(int predicate, KOPT_SIM_LINE) const {
-    const unsigned votes = __ballot_sync(mask_, predicate, line);
-    unsigned ranked = 0;
-    for (unsigned rank = 0; rank < size(); ++rank)
-      ranked |= (votes >> lane_of(rank) & 1u) << rank;
-    return ranked;
+    return ranked(__ballot_sync(mask_, predicate, line));
   }
   unsigned lanes() const { return mask_; }
+  // Bit r: whether rank r has the caller's value; all ranks, or none unless they agree.
+  template <class T>
+  unsigned match_any(T value, KOPT_SIM_LINE) const {
+    return ranked(__match_any_sync(mask_, value, line));
+  }
+  template <class T>
+  unsigned match_all(T value, int& same, KOPT_SIM_LINE) const {
+    return ranked(__match_all_sync(mask_, value, &same, line));
+  }
 
  private:
+  unsigned ranked(unsigned lanes) const {
+    unsigned ranks = 0;
+    for (unsigned rank = 0; rank < size(); ++rank) ranks |= (lanes >> lane_of(rank) & 1u) << rank;
+    return ranks;
+  }
   unsigned lane_of(unsigned rank) const {
     unsigned rest = mask_;
     for (; rank > 0; --rank) rest &= rest - 1u;
@@ -187,9 +197,57 @@ inline coalesced_group coalesced_threads(KOPT_SIM_LINE) {
   return coalesced_group(kopt_sim_active_mask(line));
 }
 
+// The lanes of a group that have the caller's label.
+template <class Group, class Label>
+inline coalesced_group labeled_partition(const Group& group, Label label, KOPT_SIM_LINE) {
+  return coalesced_group(__match_any_sync(group.lanes(), label, line));
+}
+template <class Group>
+inline coalesced_group binary_partition(const Group& group, bool side, KOPT_SIM_LINE) {
+  return labeled_partition(group, static_cast<int>(side), line);
+}
+
+// A group whose kind is known when it runs only: the block, a part of a warp, or one thread.
+class thread_group {
+ public:
+  thread_group(const thread_block&) : mask_(0) {}
+  thread_group(const lane_group& lanes) : mask_(lanes.lanes()) {}
+  void sync(KOPT_SIM_LINE) const {
+    if (mask_ == 0) {
+      kopt_sim_barrier(0, line);
+    } else {
+      kopt_sim_sync_warp(mask_, line);
+    }
+  }
+  unsigned size() const { return mask_ == 0 ? details::block_size() : lane_group(mask_).size(); }
+  unsigned num_threads() const { return size(); }
+  unsigned thread_rank() const {
+    return mask_ == 0 ? details::block_rank() : lane_group(mask_).thread_rank();
+  }
+
+ private:
+  unsigned mask_;
+};
+inline lane_group this_thread() { return lane_group(1u << kopt_sim_lane()); }
+template <class Parent>
+inline thread_group tiled_partition(const Parent&, unsigned size) {
+  const unsigned first = size >= 32 ? 0xffffffffu : (1u << size) - 1u;
+  return lane_group(first << (kopt_sim_lane() / size * size));
+}
+
 template <class Group>
 inline void sync(const Group& group, KOPT_SIM_LINE) {
   group.sync(line);
+}
+template <class Group>
+inline auto thread_rank(const Group& group) { return group.thread_rank(); }
+template <class Group>
+inline auto group_size(const Group& group) { return group.size(); }
+// Which thread calls is not specified.
+template <class Group, class Function, class... Arguments>
+inline void invoke_one(const Group& group, Function&& function, Arguments&&... arguments) {
+  if (group.thread_rank() == group.size() - 1)
+    std::forward<Function>(function)(std::forward<Arguments>(arguments)...);
 }
 
 }  // namespace cooperative_groups

@@ -1,0 +1,104 @@
+"""What a refusal of the simulator says: the line, the construct, and what to write instead."""
+
+import numpy as np
+import pytest
+
+from kopt.kernels.status import Status
+from kopt.tools.sim.refusals import explain_assembly, parse_messages
+from support.sim_run import Sim, SimCase
+
+KERNEL = 'extern "C" __global__ void k(float* out)'
+
+
+@pytest.mark.parametrize(
+    ("statement", "instruction", "instead"),
+    [
+        ('asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));', "ex2.approx.ftz.f32", "exp2f(x)"),
+        ('asm volatile("bar.sync 1, 64;");', "bar.sync 1", "__syncthreads()"),
+        ('asm volatile("bar.sync 0;");', "bar.sync 0", "write __syncthreads()"),
+        ('asm("{\\n .reg .b32 r;\\n prmt.b32 r, %1;\\n}" : "=r"(y));', "prmt.b32", "__byte_perm"),
+        (
+            'asm volatile("ld.global.nc.L1::no_allocate.v4.u32"\n  " {%0}, [%1];" :: "l"(p));',
+            "ld.global.nc.L1::no_allocate.v4.u32",
+            "<kopt/global_access.cuh>",
+        ),
+        ('asm volatile("@p red.global.add.f32 [%0], %1;" ::);', "red.global.add.f32", "atomicAdd"),
+        (
+            'asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::);',
+            "cp.async.ca",
+            "cp_async",
+        ),
+        (
+            'asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::);',
+            "mbarrier.init",
+            "<kopt/mbarrier",
+        ),
+        ('asm volatile("wgmma.fence.sync.aligned;");', "wgmma.fence", "--device cuda:0"),
+        (
+            'asm volatile("prefetch.global.L2 [%0];" :: "l"(p));',
+            "prefetch.global.L2",
+            "leave it out",
+        ),
+        ('asm volatile("" ::: "memory");', "an asm statement", "--device cuda:0"),
+    ],
+)
+def test_ptx_is_named_with_what_stands_in_for_it(
+    statement: str, instruction: str, instead: str
+) -> None:
+    source = f"int before;\n{statement}\nint behind;"
+    found = explain_assembly(source, 2)
+    assert found.line == 2
+    assert instruction in found.message
+    assert instead in (found.hint or "")
+
+
+def test_assembly_of_a_header_is_put_down_to_the_header() -> None:
+    found = explain_assembly("int a;\n#include <cuda/barrier>\n", 1)
+    assert (found.line, found.message) == (2, "not supported on the simulator: <cuda/barrier>")
+    assert "__syncthreads()" in (found.hint or "")
+
+
+def test_operands_that_the_cpu_lacks_are_told_once_a_line() -> None:
+    source = 'asm("rcp.approx.f32 %0, %1;" : "=f"(a), "=f"(b));'
+    error = "candidate.cu:1:9: error: output constraint {} must specify a single register"
+    (found,) = parse_messages("\n".join(error.format(n) for n in range(4)), source)
+    assert "rcp.approx.f32" in found.message
+
+
+def test_names_of_the_simulator_are_not_proposed() -> None:
+    said = (
+        "candidate.cu:1:5: error: \u2018__vavgs4\u2019 was not declared in this scope;"
+        " did you mean \u2018__vavgu4\u2019?"
+    )
+    (found,) = parse_messages(said, "y = __vavgs4(a, b);")
+    assert found.message == "not supported on the simulator: it has no `__vavgs4`"
+    assert "--device cuda:0" in (found.hint or "")
+
+
+def test_an_error_in_a_header_names_the_line_that_led_there() -> None:
+    said = (
+        "candidate.cu:7:3:   required from here\n"
+        "/x/cooperative_groups.h:9:1: error: static assertion failed: tiles of 1 to 32 threads"
+    )
+    (found,) = parse_messages(said, "")
+    assert found.line == 7
+    assert found.message.endswith(": tiles of 1 to 32 threads")
+
+
+@pytest.mark.parametrize(
+    ("header", "instead"),
+    [
+        ("cub/cub.cuh", "cooperative_groups::reduce"),
+        ("mma.h", "tensor cores"),
+        ("cuda_awbarrier_primitives.h", "<kopt/mbarrier.cuh>"),
+    ],
+)
+def test_headers_for_gpus_only_are_named(sim: Sim, header: str, instead: str) -> None:
+    use = "nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> f;"
+    body = use if header == "mma.h" else ""
+    source = f"#include <{header}>\n{KERNEL} {{ {body} out[threadIdx.x] = 1; }}"
+    case = SimCase(source, outputs={"out": np.zeros(32, np.float32)})
+    found = sim.fault(case, Status.UNSUPPORTED_ON_SIM)
+    assert found.line == 1
+    assert header in found.message
+    assert instead in (found.hint or "")

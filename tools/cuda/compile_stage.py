@@ -23,6 +23,7 @@ from kopt.kernels.status import Status
 
 from .compile_job import CompileContext, Compiler
 from .compile_unit import UnitOutcome, compile_unit
+from .cubin_screen import trap_flag
 from .occupancy import launch_occupancy
 from .planned_build import PlannedBuild, checked_plans, plan_builds
 from .toolchain import HOW_TO_INSTALL, find_toolchain
@@ -102,12 +103,10 @@ def _judge(
             return _result(request, status, _merged(failed, notes))
     occupancy: list[Occupancy] = []
     mistakes: dict[Diagnostic, None] = {}
-    refused: dict[Diagnostic, None] = {}
     for one in built:
         kernels = one.outcome.unit.kernels
         plans, found = checked_plans(one.planned, kernels, request.case)
         mistakes.update(dict.fromkeys((*found, *_unawaited(one, plans))))
-        refused.update(dict.fromkeys(_trapping(one, plans)))
         if not mistakes and plans[0].workload == request.case.workload.name:
             by_name = {kernel.name: kernel for kernel in kernels}
             occupancy += [
@@ -116,8 +115,6 @@ def _judge(
             ]
     if mistakes:
         return _result(request, Status.PLAN_ERROR, tuple(mistakes))
-    if refused:
-        return _result(request, Status.REFUSED, tuple(refused))
     passed = _result(request, Status.PASSED, _merged(built, notes))
     header, problem = request.case.header, request.case.problem
     unserved = () if header is None else unserved_variants(header, problem)
@@ -129,22 +126,15 @@ def _judge(
     )
 
 
-def _trapping(one: _Built, plans: Sequence[LaunchPlan]) -> list[Diagnostic]:
-    """Return an error for each launch of a kernel that traps, but for cooperative ones.
+def _flags(one: _Built) -> list[str]:
+    """Return what was flagged, without the trap that a cooperative launch never meets.
 
-    The grid barrier of cooperative groups contains a trap, which a cooperative launch never meets.
+    The grid barrier of cooperative groups contains one.
     """
-    hint = "remove __trap() and __brkpt(); a grid barrier needs `cooperative: true` in its launch"
-    return [
-        Diagnostic(
-            message=f"kernel {launch.kernel} contains a trap or breakpoint",
-            line=launch.line,
-            hint=hint,
-        )
-        for plan in plans
-        for launch in plan.launches
-        if launch.kernel in one.outcome.unit.trapping and not launch.cooperative
-    ]
+    launches = [launch for plan in one.planned.plans for launch in plan.launches]
+    plain = {launch.kernel for launch in launches if not launch.cooperative}
+    barriers = {trap_flag(launch.kernel) for launch in launches if launch.kernel not in plain}
+    return [note for note in one.outcome.unit.flagged if note not in barriers]
 
 
 def _unawaited(one: _Built, plans: Sequence[LaunchPlan]) -> list[Diagnostic]:
@@ -189,7 +179,6 @@ def _chosen(case: Case) -> dict[str, int]:
 
 def _with_evidence(result: CompileResult, built: Sequence[_Built]) -> CompileResult:
     """Return `result` with the cubins that exist, what was flagged, and where the log lies."""
-    units = [one.outcome.unit for one in built]
     fresh = [one.outcome.unit for one in built if not one.outcome.cached]
     kept = [one for one in built if one.outcome.entry is not None]
     first = next((one for one in kept if one.outcome.unit.status != Status.PASSED), None)
@@ -199,7 +188,7 @@ def _with_evidence(result: CompileResult, built: Sequence[_Built]) -> CompileRes
     return result.model_copy(
         update={
             "builds": tuple(builds),
-            "flagged": tuple(dict.fromkeys(note for unit in units for note in unit.flagged)),
+            "flagged": tuple(dict.fromkeys(note for one in built for note in _flags(one))),
             "log_path": str(entry.log_path) if entry else None,
             "sandbox": fresh[0].sandbox if fresh else None,
         }

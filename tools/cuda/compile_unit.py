@@ -17,8 +17,9 @@ from kopt.tools.sandbox.policy import out_of_memory_words
 
 from .compile_job import CompileContext, CompileJob, Compiler, CompilerRun
 from .compiler_log import names_ptx_lines, parse_log, parse_ptxas_report
-from .cubin import CubinFacts, read_cubin, screen_cubin
+from .cubin import CubinFacts, read_cubin
 from .cubin_cache import CacheEntry, CompiledUnit, entry_lock, load_entry, store_entry
+from .cubin_screen import address_bank, screen_cubin
 from .include_tree import headers_digest
 from .nvcc import KEEPING_PTX, run_nvcc
 from .nvrtc import run_nvrtc
@@ -142,7 +143,8 @@ def _facts(job: CompileJob, cubin: bytes, log: str, context: CompileContext) -> 
         return {"status": Status.COMPILE_ERROR, "diagnostics": told}
     functions = read_instructions(facts, job.arch)
     if functions is None:
-        functions = disassemble(cubin, context.toolchain, context.settings)
+        bank = address_bank(facts, job.source)
+        functions = disassemble(cubin, context.toolchain, context.settings, bank)
     screening = screen_cubin(facts, functions)
     waits = None
     if functions is not None:
@@ -155,7 +157,6 @@ def _facts(job: CompileJob, cubin: bytes, log: str, context: CompileContext) -> 
         "module_global_bytes": facts.module_global_bytes,
         "kernels": _kernels(facts, job.arch, log, functions),
         "producer_waits": waits,
-        "trapping": tuple(f.name for f in functions or () if "stop" in f.screened),
     }
 
 

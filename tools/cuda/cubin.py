@@ -1,19 +1,13 @@
-"""What the ELF of a cubin tells without a GPU, and what a cubin may not contain.
+"""What the ELF of a cubin tells without a GPU.
 
 It tells kernels, their parameters and module state; `sass.py` reads the instructions, and spills
-are only in the compiler's report (`compiler_log.py`).
-
-The screen fails closed, before any launch. A kernel must be a function of its arguments that ends
-by itself: state that outlives a launch, calls out of the module and instructions that stall or read
-the wall clock are refused. Traps (which cooperative groups' grid barrier contains) are flagged here
-and refused by the compile stage unless the launch is cooperative; reads of the SM's cycle counter,
-prefetches and cache policies that keep lines are only flagged. This is not a proof of good
-behavior: what a kernel does with its arguments is for the check stage.
+are only in the compiler's report (`compiler_log.py`). What a cubin may contain is for
+`cubin_screen.py`.
 """
 
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from typing import cast
@@ -21,12 +15,11 @@ from typing import cast
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
-from elftools.elf.sections import Section, SymbolTableSection
+from elftools.elf.sections import Section, Symbol, SymbolTableSection
 
 from kopt.kernels.compile_result import KernelParameter
-from kopt.kernels.record import Diagnostic
 
-from .sass import SassFunction, ScreenClass
+from .module_tables import LIBRARY_TABLE
 
 # Entries of .nv.info.<kernel>: one byte format, one byte attribute, then the payload.
 # Source: `cuobjdump -elf` of CUDA 13 prints the same records by name (EIFMT_*, EIATTR_*).
@@ -75,6 +68,10 @@ class CubinFacts:
     """Machine code by section: each kernel with the functions that it calls."""
     has_address_bank: bool
     """Whether constant bank 4, which holds addresses of module-scope objects, exists at all."""
+    library_slots: frozenset[int]
+    """Where that bank has the addresses of the CUDA library's tables."""
+    takes_functions: bool
+    """Whether it has the address of a function that the module defines."""
     stored_addresses: tuple[str, ...]
     """Module-scope objects whose addresses lie elsewhere: in code, or in a variable's value."""
 
@@ -99,6 +96,8 @@ def read_cubin(data: bytes) -> CubinFacts:
             module_global_bytes=_module_bytes(sections),
             code={name: sections[f".text.{name}"].data() for name in sorted(names)},
             has_address_bank=any(name.startswith(_ADDRESS_BANK) for name in sections),
+            library_slots=_slots(elf, lambda symbol: symbol.name.startswith(LIBRARY_TABLE)),
+            takes_functions=bool(_slots(elf, _is_own_function)),
             stored_addresses=_stored_addresses(elf),
         )
     except (ELFError, struct.error, UnicodeDecodeError) as error:
@@ -177,6 +176,27 @@ def _undefined_functions(sections: dict[str, Section]) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
+def _is_own_function(symbol: Symbol) -> bool:
+    is_function = symbol["st_info"]["type"] == "STT_FUNC"
+    return bool(is_function and symbol["st_shndx"] != "SHN_UNDEF")
+
+
+def _slots(elf: ELFFile, wanted: Callable[[Symbol], bool]) -> frozenset[int]:
+    """Return where the bank of addresses has those of the symbols that are `wanted`."""
+    slots: set[int] = set()
+    for section in elf.iter_sections():
+        if not isinstance(section, RelocationSection):
+            continue
+        table = elf.get_section(section["sh_link"])
+        place = elf.get_section(section["sh_info"]).name
+        if not place.startswith(_ADDRESS_BANK) or not isinstance(table, SymbolTableSection):
+            continue
+        for relocation in section.iter_relocations():
+            if wanted(table.get_symbol(relocation["r_info_sym"])):
+                slots.add(relocation["r_offset"])
+    return frozenset(slots)
+
+
 def _stored_addresses(elf: ELFFile) -> tuple[str, ...]:
     names: set[str] = set()
     for section in elf.iter_sections():
@@ -193,78 +213,3 @@ def _stored_addresses(elf: ELFFile) -> tuple[str, ...]:
             if isinstance(place, int) and elf.get_section(place).name.startswith(_OBJECTS):
                 names.add(symbol.name)
     return tuple(sorted(names))
-
-
-NOT_INSPECTED = (
-    "instructions not inspected: nvdisasm is not installed (pip install 'kopt-mcp[toolkit]')"
-)
-
-_REFUSED: Mapping[ScreenClass, tuple[str, str]] = {
-    "module_state": (
-        "uses variables or tables of module scope in global memory",
-        "declare constant tables __constant__, keep everything else in tensors or declared "
-        "scratch, and use fast-math functions (__sinf) instead of precise ones",
-    ),
-    "constant_address": (
-        "takes the address of a constant variable, through which it could be written",
-        "read constant variables by name and index; a pointer to one is not needed",
-    ),
-    "sleep": ("contains a sleep", "remove __nanosleep(); wait with barriers or mbarriers"),
-    "wall_clock": ("reads the global timer", "kopt measures time; remove the reads"),
-}
-
-
-_FLAGGED: Mapping[ScreenClass, str] = {
-    "stop": "contains a trap or breakpoint: a launch that reaches it crashes",
-    "clock": "reads the cycle counter",
-    "cache_policy": "asks the caches to keep some lines longer than others: a time may depend on "
-    "what earlier calls left there",
-    "prefetch": "fetches data into a cache ahead of its use",
-    "early_prefetch": "fetches data into a cache before it waits for the launch before it: sound "
-    "for weights, but inputs that another kernel has only just written lie cold in this benchmark "
-    "alone",
-}
-
-
-@dataclass(frozen=True)
-class Screening:
-    """The outcome of a screen."""
-
-    refused: tuple[Diagnostic, ...]
-    flagged: tuple[str, ...]
-
-
-def screen_cubin(facts: CubinFacts, functions: Sequence[SassFunction] | None) -> Screening:
-    """Return what is wrong with a cubin, from its ELF and its instructions.
-
-    Without instructions (None) the ELF alone decides: a module with addresses of module-scope
-    objects is refused, used or not, and the result says that instructions were not inspected.
-    """
-    refused = [
-        Diagnostic(
-            message=f"the module calls {name}, which is defined nowhere in it",
-            hint="no printf, no device-side launch or allocation, no external functions",
-        )
-        for name in facts.undefined_functions
-    ]
-    refused += [
-        _refusal(f"the module stores the address of {name}: it", "module_state")
-        for name in facts.stored_addresses
-    ]
-    if functions is None:
-        if facts.has_address_bank:
-            refused.append(_refusal("the module", "module_state"))
-        return Screening(tuple(refused), (NOT_INSPECTED,))
-    flagged: list[str] = []
-    for function in functions:
-        for found in sorted(function.screened):
-            if found in _REFUSED:
-                refused.append(_refusal(f"kernel {function.name}", found))
-            else:
-                flagged.append(f"kernel {function.name} {_FLAGGED[found]}")
-    return Screening(tuple(refused), tuple(flagged))
-
-
-def _refusal(subject: str, found: ScreenClass) -> Diagnostic:
-    reason, hint = _REFUSED[found]
-    return Diagnostic(message=f"{subject} {reason}", hint=hint)

@@ -37,8 +37,6 @@ class CompiledUnit(Record):
     kernels: tuple[KernelResources, ...] = ()
     producer_waits: tuple[str, ...] | None = None
     """Kernels that wait for the producer of a programmatic dependent launch; None if unknown."""
-    trapping: tuple[str, ...] = ()
-    """Kernels that contain a trap: refused unless they are launched cooperatively."""
     toolchain: Toolchain
     compile_s: float
     sandbox: SandboxLevel

@@ -17,6 +17,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.compile_result import DependencyOrder
 
 from .l2_requests import Request, cache_requests
+from .module_tables import PLAIN_BANK, AddressBank, PlacedInstruction, writes_module_scope
 from .nvdisasm import read_output, run_nvdisasm
 from .sass_operands import constant_slots, count_conversions
 from .toolchain import FoundToolchain
@@ -96,18 +97,27 @@ def sass_function(
 
 
 def disassemble(
-    cubin: bytes, toolchain: FoundToolchain, settings: Settings
+    cubin: bytes,
+    toolchain: FoundToolchain,
+    settings: Settings,
+    bank: AddressBank = PLAIN_BANK,
 ) -> tuple[SassFunction, ...] | None:
     """Return what the instructions of `cubin` tell; None where no nvdisasm is installed.
+
+    Args:
+        cubin: The machine code.
+        toolchain: Has nvdisasm.
+        settings: For the sandbox.
+        bank: Of the module, which holds addresses of its objects.
 
     Raises:
         InfraError: nvdisasm cannot read a cubin of its own toolkit.
     """
     text = run_nvdisasm(cubin, toolchain, settings)
-    return None if text is None else parse_nvdisasm(text)
+    return None if text is None else parse_nvdisasm(text, bank)
 
 
-def parse_nvdisasm(text: str) -> tuple[SassFunction, ...]:
+def parse_nvdisasm(text: str, bank: AddressBank = PLAIN_BANK) -> tuple[SassFunction, ...]:
     """Return the functions in the output of `nvdisasm -json`.
 
     Raises:
@@ -118,8 +128,15 @@ def parse_nvdisasm(text: str) -> tuple[SassFunction, ...]:
     return tuple(
         _screened_function(
             name,
-            [(str(entry["opcode"]), str(entry.get("operands", ""))) for entry in entries],
-            major,
+            [
+                PlacedInstruction(
+                    bool(entry.get("predicate")),
+                    str(entry["opcode"]),
+                    str(entry.get("operands", "")),
+                )
+                for entry in entries
+            ],
+            (major, bank),
         )
         for name, entries in kernels.items()
     )
@@ -151,7 +168,11 @@ def _width(modifiers: str) -> str:
     return "32"
 
 
-def _screened_function(name: str, instructions: list[tuple[str, str]], major: int) -> SassFunction:
+def _screened_function(
+    name: str, code: list[PlacedInstruction], module: tuple[int, AddressBank]
+) -> SassFunction:
+    major, bank = module
+    instructions = [(one.opcode, one.operands) for one in code]
     slots = constant_slots(major)
     constant_address = f"c[0x0][{slots.constant_address:#x}]"
     screened: set[ScreenClass] = {
@@ -159,6 +180,8 @@ def _screened_function(name: str, instructions: list[tuple[str, str]], major: in
     }
     if any(constant_address in operands for _, operands in instructions):
         screened.add("constant_address")
+    if writes_module_scope(code, bank):
+        screened.add("module_state")
     screened |= cache_requests(instructions, slots.descriptor)
     return sass_function(name, [opcode for opcode, _ in instructions], screened)
 
@@ -173,8 +196,6 @@ def _screen_classes(opcode: str, operands: str) -> Iterable[ScreenClass]:
         yield "wall_clock"
     elif "SR_CLOCK" in operands:
         yield "clock"
-    if "c[0x4]" in operands:
-        yield "module_state"
 
 
 _WAIT, _TRIGGER = "ACQBULK", "PREEXIT"

@@ -27,10 +27,11 @@ from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
 from kopt.tools.sandbox.poll import PollableEvent
 
 from .fault_report import describe_fault, fault_status
-from .job_file import JobFile, write_job
+from .job_file import JobFile, RunMode, write_job
 from .memory_limit import memory_fault, memory_limit_bytes
 from .program import BuildFailure, build_program
 from .program_facts import SimProgram
+from .second_look import Look, SecondLooks
 
 _MAX_RESIDENT_THREADS = 1 << 16
 _MAX_BLOCKS = 1 << 20
@@ -53,6 +54,7 @@ class SimDevice:
         self._settings = settings
         self._workers = workers or settings.jobs
         self._stop = stop
+        self._looks = SecondLooks()
 
     @property
     def name(self) -> str:
@@ -85,32 +87,34 @@ class SimDevice:
         refused = self.prepare(request.program)
         if refused is not None:
             return refused
-        workers = self._workers_for(request.program)
-        outcome = self._execute_with(request, workers)
-        if outcome.status is Status.DATA_RACE and workers > 1:
-            # Processes see each other's stores at any time, also those of equal values. One process
-            # decides, and says the same each time.
-            outcome = self._execute_with(request, 1)
-        return replace(outcome, elapsed_s=time.monotonic() - started)
-
-    def _execute_with(self, request: ExecutionRequest, workers: int) -> ExecutionOutcome:
         program = build_program(request.program, self._settings)
         assert isinstance(program, SimProgram)  # prepare() built it
+        outcome = self._looks.settle(
+            program.executable,
+            request.program.candidate.source,
+            self._workers_for(request.program),
+            lambda mode: self._execute_with(request, program, mode),
+        )
+        return replace(outcome, elapsed_s=time.monotonic() - started)
+
+    def _execute_with(self, request: ExecutionRequest, program: SimProgram, mode: RunMode) -> Look:
         needed = _job_bytes(request.program)
         with scratch_folder("sim", needed) as folder:
-            job = write_job(request, program, folder, workers)
-            run = self._run(job, program)
+            job = write_job(request, program, folder, mode)
+            run = self._run(job, program, mode.together)
             if run.memory_is_up:
-                fault = memory_fault(memory_limit_bytes(request.program, self._workers))
-                return ExecutionOutcome(Status.CRASH, (fault,), sandbox=run.level)
-            return _outcome(run, job, program)
+                fault = memory_fault(
+                    memory_limit_bytes(request.program, self._workers, mode.together)
+                )
+                return Look(ExecutionOutcome(Status.CRASH, (fault,), sandbox=run.level))
+            return _look(run, job, program)
 
     def _workers_for(self, program: Program) -> int:
         """Blocks that talk to each other through atomics must run in one process."""
         source = program.candidate.source
         return 1 if "atomic" in source or "__threadfence" in source else self._workers
 
-    def _run(self, job: JobFile, program: SimProgram) -> SandboxedRun:
+    def _run(self, job: JobFile, program: SimProgram, together: bool) -> SandboxedRun:
         executable = Path(program.executable)
         launches = len(job.request.program.plan.launches)
         policy = SandboxPolicy(
@@ -120,21 +124,35 @@ class SimDevice:
             cpu_s=int(job.request.timeout_s * launches * self._workers) + 20,
             file_bytes=1 << 34,
             processes=self._workers + 16,
-            tree_bytes=memory_limit_bytes(job.request.program, self._workers),
+            tree_bytes=memory_limit_bytes(job.request.program, self._workers, together),
         )
         return run_sandboxed([executable, job.path], policy, self._settings, self._stop)
 
 
-def _outcome(run: SandboxedRun, job: JobFile, program: SimProgram) -> ExecutionOutcome:
+def _look(run: SandboxedRun, job: JobFile, program: SimProgram) -> Look:
     if run.timed_out:
         note = Diagnostic(message="the simulator did not end within the time limit")
-        return ExecutionOutcome(Status.TIMEOUT, (note,), sandbox=run.level)
+        return Look(ExecutionOutcome(Status.TIMEOUT, (note,), sandbox=run.level))
     if run.stopped:
         raise InfraError("the simulator was told to stop")
     if run.returncode != 0:
         text = run.stderr.decode(errors="replace").strip()[:500]
         raise InfraError(f"the simulator ended with status {run.returncode}: {text}")
     report: Mapping[str, Any] = json.loads(run.stdout)
+    outcome = _outcome(report, run, job, program)
+    unwritten = outcome.status is Status.UNINITIALIZED_READ
+    shared = {variable.name for variable in program.shared} - set(report["buffers"])
+    return Look(
+        outcome,
+        reads_unwritten_shared=unwritten and report["fault"]["variable"] in shared,
+        spins=bool(report["spins"]),
+        rechecked=tuple(report["rechecked"]),
+    )
+
+
+def _outcome(
+    report: Mapping[str, Any], run: SandboxedRun, job: JobFile, program: SimProgram
+) -> ExecutionOutcome:
     status = fault_status(report["fault"])
     bodies = tuple(sorted(set(report["cpu_bodies"])))
     if status is not Status.PASSED:

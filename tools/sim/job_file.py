@@ -47,14 +47,37 @@ class JobFile:
         }
 
 
+@dataclass(frozen=True)
+class RunMode:
+    """How a run goes; all but the number of processes is for a second look (second_look.py)."""
+
+    workers: int
+    filler: int | None = None
+    """The byte that loads find in shared memory that nothing has written; None: that is a fault."""
+    together: bool = False
+    """Blocks of plain launches are resident together, as those of cooperative ones are."""
+    learns: bool = False
+    """Races are no faults, and loads that atomic operations check again are listed."""
+    rechecked: tuple[int, ...] = ()
+    """Such loads: they may meet atomic operations."""
+
+    @property
+    def line(self) -> str:
+        """The mode in the job's text."""
+        filler = -1 if self.filler is None else self.filler
+        parts = (filler, int(self.together), int(self.learns), *sorted(self.rechecked))
+        return "again " + " ".join(map(str, parts))
+
+
 def write_job(
-    request: ExecutionRequest, program: SimProgram, folder: Path, workers: int
+    request: ExecutionRequest, program: SimProgram, folder: Path, mode: RunMode
 ) -> JobFile:
     """Write the buffers and the job into `folder`."""
     problem, plan = request.program.problem, request.program.plan
     lines = [
         f"seed {request.schedule_seed}",
-        f"workers {workers}",
+        f"workers {mode.workers}",
+        mode.line,
         f"timeout_ms {int(request.timeout_s * 1000)}",
         f"poison {request.poison}",
         f"stack {program.stack_bytes + _FIRST_FRAMES_BYTES}",

@@ -18,19 +18,29 @@ _STACK_BYTES = 32 << 10
 """A quarter of what a thread may have (runtime/state.h: kStackBytes); most use a page or two."""
 _SHARED_BYTES = 1 << 20
 """Shared memory of a resident block with its cells."""
+_TOGETHER_THREADS = 1 << 16
+"""runtime/state.h: kMaxResidentThreads."""
 _BASE_BYTES = 1 << 30
 """For the runtime, its traces, and whatever else an honest kernel makes it keep."""
 
 
-def memory_limit_bytes(program: Program, workers: int) -> int:
-    """Return what the processes of an execution may hold together."""
+def memory_limit_bytes(program: Program, workers: int, together: bool = False) -> int:
+    """Return what the processes of an execution may hold together.
+
+    Args:
+        program: What is executed.
+        workers: Processes.
+        together: Whether blocks of plain launches are resident together.
+    """
     plan = program.plan
     buffers = sum(
         tensor_size_bytes(tensor, plan.axes) * (1 if tensor.role == "in" else 1 + _CELL_BYTES)
         for tensor in program.problem.tensors
     )
     scratch = sum(prod(s.shape) * dtype_size_bytes(s.dtype) for s in plan.scratch)
-    resident = max((_resident_bytes(launch, workers) for launch in plan.launches), default=0)
+    resident = max(
+        (_resident_bytes(launch, workers, together) for launch in plan.launches), default=0
+    )
     return _BASE_BYTES + buffers + scratch * (1 + _CELL_BYTES) + resident
 
 
@@ -44,7 +54,9 @@ def memory_fault(limit_bytes: int) -> Diagnostic:
     )
 
 
-def _resident_bytes(launch: Launch, workers: int) -> int:
+def _resident_bytes(launch: Launch, workers: int, together: bool) -> int:
     # A cooperative launch is one group of blocks, which one process runs.
     blocks = prod(launch.grid) if launch.cooperative else prod(launch.cluster) * workers
+    if together:
+        blocks = max(blocks, min(prod(launch.grid), _TOGETHER_THREADS // prod(launch.block)))
     return blocks * (prod(launch.block) * _STACK_BYTES + _SHARED_BYTES)

@@ -37,7 +37,7 @@ _RUNTIME = frozenset(
         r"\w+",
         """threadIdx blockIdx blockDim gridDim warpSize _GLOBAL_OFFSET_TABLE_ kopt_sim_barrier
     kopt_sim_exchange kopt_sim_shuffle kopt_sim_sync_warp kopt_sim_active_mask kopt_sim_lane
-    kopt_sim_fence kopt_sim_atomic kopt_sim_grid_barrier kopt_sim_cluster_barrier
+    kopt_sim_fence kopt_sim_atomic kopt_sim_rechecks kopt_sim_grid_barrier kopt_sim_cluster_barrier
     kopt_sim_async_copy kopt_sim_async_commit kopt_sim_async_wait kopt_sim_yield kopt_sim_trap
     __assert_fail kopt_sim_cpu_body kopt_sim_clock kopt_sim_memcpy kopt_sim_memmove kopt_sim_memset
     kopt_sim_mbarrier_init kopt_sim_mbarrier_arrive kopt_sim_mbarrier_wait kopt_sim_bulk_load

@@ -12,7 +12,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.status import Status
 from kopt.tools.cuda.compile_job import CompileContext
 from kopt.tools.cuda.compile_unit import compile_unit
-from kopt.tools.cuda.cubin import NOT_INSPECTED
+from kopt.tools.cuda.cubin_screen import NOT_INSPECTED
 from support.compile_requests import job
 from support.cuda_sources import FP4_QUANTIZE, SCALE
 from support.shared_caches import share_caches

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.cuda.cubin import read_cubin, screen_cubin
+from kopt.tools.cuda.cubin import read_cubin
+from kopt.tools.cuda.cubin_screen import screen_cubin
 from kopt.tools.cuda.l2_requests import cache_requests
 from kopt.tools.cuda.sass import SassFunction, disassemble
 from kopt.tools.cuda.sass_reader import read_instructions

@@ -7,7 +7,7 @@ launch:
     block: 256
     args: [input, out, H]
 */
-// sample: kernel=silu_and_mul_b8xh14336 status=refused level=quick says=trap
+// sample: kernel=silu_and_mul_b8xh14336 status=crash level=quick says="trap"
 // A trap brings down the context.
 
 #include <cuda_bf16.h>
@@ -20,10 +20,8 @@ __device__ __nv_bfloat16 silu_mul(__nv_bfloat16 gate, __nv_bfloat16 up) {
 extern "C" __global__ void silu_and_mul(const __nv_bfloat16* input, __nv_bfloat16* out, int H) {
   const __nv_bfloat16* gate = input + static_cast<size_t>(blockIdx.x) * 2 * H;
   const __nv_bfloat16* up = gate + H;
-  __nv_bfloat16* out_row = out + static_cast<size_t>(blockIdx.x) * H;
-
   for (int column = threadIdx.x; column < H; column += 256) {
-    if (__bfloat162float(gate[column]) > 1e30f) __trap();
-    out_row[column] = silu_mul(gate[column], up[column]);
+    if (__bfloat162float(gate[column]) > 3.0f) __trap();  // <- here
+    out[static_cast<size_t>(blockIdx.x) * H + column] = silu_mul(gate[column], up[column]);
   }
 }

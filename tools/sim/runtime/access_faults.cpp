@@ -33,6 +33,7 @@ void stop_out_of_bounds(const Access& access, const char* note) {
 }
 
 void report_race(const Access& access, Stamp other, bool other_stored) {
+  if (g.learns) return;
   FaultRecord record = describe_access(Fault::data_race, access);
   const std::uint32_t block = stamp_block(other);
   const char* what = other_stored ? "stored to" : "loaded";

@@ -71,7 +71,10 @@ inline void check_access(std::uintptr_t address, unsigned bytes, bool is_store, 
   note_that_it_ran(pc);
   if (is_local(address)) return;
   end_turn_if_due();  // before the checks: what follows them is the access itself
-  check_any({address, pc, nullptr, 0, 0, bytes, is_store}, aligned);
+  Access access{address, pc, nullptr, 0, 0, bytes, is_store};
+  if (g.learns) is_store ? forget_loads() : note_load(address, bytes, pc);
+  else if (!is_store && !g.rechecked.empty()) access.is_rechecked = is_rechecked(pc);
+  check_any(access, aligned);
 }
 
 inline void check_volatile(std::uintptr_t address, unsigned bytes, bool is_store,
@@ -82,6 +85,9 @@ inline void check_volatile(std::uintptr_t address, unsigned bytes, bool is_store
   Access access{address, pc, nullptr, 0, 0, bytes, is_store};
   access.is_volatile = true;
   const std::uintptr_t place = address_among_blocks(address);
+  if (g.learns) is_store ? forget_loads() : note_load(address, bytes, pc);
+  access.is_rechecked = !is_store && is_rechecked(pc);
+  if (!is_store) count_spin(address, pc);
   check_any(access, true);
   if (is_store) {
     keep_overwritten(place, access);
@@ -121,6 +127,8 @@ void check_atomic(std::uintptr_t address, unsigned bytes, bool reads, std::uintp
   access.is_atomic = true;
   access.reads_too = reads;
   const std::uintptr_t place = address_among_blocks(address);
+  if (reads) count_spin(address, pc);
+  forget_loads();
   read_published(place, Acquires::at_barrier);
   check_any(access, true);
   publish_by_atomic(place);

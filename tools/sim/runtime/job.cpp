@@ -104,12 +104,19 @@ void add_launch(std::istringstream& line) {
   g.launches.push_back(std::move(launch));
 }
 
+void read_again(std::istringstream& line) {
+  line >> g.filler >> g.together >> g.learns;
+  std::uintptr_t pc = 0;
+  while (line >> pc) g.rechecked.push_back(pc);
+}
+
 }  // namespace
 
 Job read_job(const char* path) {
   std::ifstream file(path);
   if (!file) fail(std::string("cannot read ") + path);
   Job job{};
+  g.filler = -1;
   std::string text, keyword;
   while (std::getline(file, text)) {
     std::istringstream line(text);
@@ -124,6 +131,7 @@ Job read_job(const char* path) {
     else if (keyword == "timeout_ms") line >> job.timeout_ms;
     else if (keyword == "poison") line >> job.poison;
     else if (keyword == "stack") line >> g.poisoned_stack_bytes;
+    else if (keyword == "again") read_again(line);
     else fail("unknown keyword " + keyword);
   }
   return job;

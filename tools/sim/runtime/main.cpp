@@ -52,7 +52,7 @@ void resize_dynamic_shared(std::uint64_t bytes) {
   g.random.seed(g.schedule_seed * 977u + worker);
   g.accesses_until_switch = draw_turn();
   g.poison = static_cast<std::uint8_t>(job.poison);
-  const std::uint64_t resident = g.launch->cooperative ? groups * group_size : group_size;
+  const std::uint64_t resident = blocks_together(*g.launch);
   allocate_stacks(static_cast<unsigned>(resident * g.threads_per_block));
   for (SharedVariable& variable : g.shared)
     std::memset(reinterpret_cast<void*>(variable.address), static_cast<int>(job.poison),

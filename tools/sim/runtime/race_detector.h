@@ -62,6 +62,7 @@ struct Access {
   bool is_volatile = false;
   bool reads_too = false;  // a store that depends on what was there
   bool lands = false;      // a value whose sender has stamped the cells before
+  bool is_rechecked = false;  // a load that an atomic operation on the same address checks again
 };
 
 FaultRecord describe_access(Fault kind, const Access& access);
@@ -93,6 +94,7 @@ inline Stamp replace_stamp(Stamp& cell, Next next) {
 // Atomics of any threads may meet. Volatile accesses may across warps, where flags are passed on;
 // within a warp they are how unsynchronised reductions used to be written.
 inline bool may_meet(const Access& access, Stamp met) {
+  if (access.is_rechecked) return true;
   if (!access.is_volatile) return access.is_atomic;
   return stamp_block(met) != stamp_block(g.stamp) ||
          stamp_thread(met) / 32 != g.fiber->linear / 32;
@@ -112,7 +114,7 @@ inline void check_cells(Cell* cell, Cell* end, const Access& access, bool initia
   const bool stores = access.is_store && !meets;
   for (; cell != end; ++cell) {
     // A volatile load may meet volatile stores: it leaves no stamp.
-    if (!access.is_store && !access.is_volatile) replace_stamp(cell->read, joined);
+    if (!access.is_store && !access.is_volatile && !access.is_rechecked) replace_stamp(cell->read, joined);
     // The own stamp is there before others are read: of two processes one sees the other's.
     const Stamp before = meets ? replace_stamp(cell->met, joined) : 0;
     const Stamp writer = stores ? replace_stamp(cell->write, mine) : load_stamp(cell->write);

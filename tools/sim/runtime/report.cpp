@@ -137,6 +137,16 @@ void write_report(const WorkerReport* reports, unsigned count) {
     std::printf("]");
   }
   std::printf("}");
+  bool spins = false;
+  for (unsigned i = 0; i < count; ++i) spins |= reports[i].spins;
+  std::printf(", \"spins\": %s, \"rechecked\": [", spins ? "true" : "false");
+  separator = "";
+  for (const std::uint64_t pc : reports[0].rechecked) {  // learned by one process
+    if (pc == 0) break;
+    std::printf("%s%llu", separator, static_cast<unsigned long long>(pc));
+    separator = ", ";
+  }
+  std::printf("]");
   print_number("shared_load_bytes", total.shared_load_bytes);
   print_number("shared_store_bytes", total.shared_store_bytes);
   print_number("barriers", total.barriers);

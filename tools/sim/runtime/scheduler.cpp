@@ -256,19 +256,28 @@ static void run_resident(std::uint64_t first, std::uint64_t count) {
   g.report->blocks += count;
 }
 
+// How many blocks are resident at once.
+std::uint64_t blocks_together(const LaunchJob& launch) {
+  const std::uint64_t blocks = volume(launch.grid), cluster = volume(launch.cluster);
+  if (launch.cooperative) return blocks;
+  if (!g.together || cluster != 1) return cluster;
+  return std::min<std::uint64_t>(blocks, kMaxResidentThreads / g.threads_per_block);
+}
+
 void run_blocks(std::uint64_t first, std::uint64_t count) {
   const LaunchJob& launch = *g.launch;
   const Index3& grid = launch.grid;
   blockDim = {launch.block.x, launch.block.y, launch.block.z};
   gridDim = {grid.x, grid.y, grid.z};
-  const std::uint64_t together = launch.cooperative ? volume(grid) : volume(launch.cluster);
+  const std::uint64_t together = blocks_together(launch);
   fibers.resize(together * g.threads_per_block);
-  std::vector<std::uint64_t> starts(count / together);
+  std::vector<std::uint64_t> starts((count + together - 1) / together);
   for (std::uint64_t i = 0; i < starts.size(); ++i) starts[i] = first + i * together;
-  if (g.schedule_seed != 0) std::shuffle(starts.begin(), starts.end(), g.random);
+  // Blocks that wait for others wait for such as were started before.
+  if (g.schedule_seed != 0 && !g.together) std::shuffle(starts.begin(), starts.end(), g.random);
   for (const std::uint64_t start : starts) {
     if (g.stopping) break;
-    run_resident(start, together);
+    run_resident(start, std::min(together, first + count - start));
   }
   // Told last: a later block that writes what was read makes it a race.
   if (g.pending_uninitialized.kind != Fault::none) keep_fault(g.pending_uninitialized);

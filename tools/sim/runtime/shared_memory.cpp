@@ -54,6 +54,16 @@ unsigned granule_for(std::uintptr_t address, unsigned bytes) {
   return (bits & 3u) == 0 ? 2 : (bits & 1u) == 0 ? 1 : 0;
 }
 
+// What nothing has written holds something else in each run: a load that gets it is no fault in
+// itself, and one whose value is used shows in what the kernel computes.
+void fill_unwritten(const Cell* cell, const Cell* end, const Access& access, unsigned shift) {
+  const auto is_set = [](Stamp stamp) { return is_valid_here(stamp) && is_of_resident(stamp); };
+  std::uintptr_t address = access.address >> shift << shift;
+  for (; cell != end; ++cell, address += std::uintptr_t{1} << shift)
+    if (!is_set(load_stamp(cell->write)) && !is_set(load_stamp(cell->met)))
+      std::memset(reinterpret_cast<void*>(address), g.filler, std::size_t{1} << shift);
+}
+
 // Checks an access that begins in `variable`; `owner` is the block whose variable it is.
 void check_variable(Access& access, bool aligned, std::size_t number, Block& owner) {
   SharedVariable& variable = g.shared[number];
@@ -68,7 +78,9 @@ void check_variable(Access& access, bool aligned, std::size_t number, Block& own
   Cell* first = shadow.cells.data() + (access.offset >> shadow.granule_shift);
   Cell* last =
       shadow.cells.data() + ((access.offset + access.bytes - 1) >> shadow.granule_shift);
-  check_cells<true>(first, last + 1, access, false);
+  const bool fills = g.filler >= 0 && !access.is_store;
+  if (fills) fill_unwritten(first, last + 1, access, shadow.granule_shift);
+  check_cells<true>(first, last + 1, access, fills);
 }
 
 constexpr char kEnded[] =

@@ -12,7 +12,7 @@
 
 #include "async_state.h"
 #include "buffer_counters.h"
-#include "stamp.h"
+#include "fiber.h"
 
 namespace kopt_sim {
 
@@ -24,6 +24,7 @@ constexpr std::uintptr_t kSlotLead = std::uintptr_t{1} << 32;
 constexpr unsigned kMaxBuffers = 64;
 constexpr unsigned kMaxArguments = 64;
 constexpr unsigned kMaxCpuBodies = 32;
+constexpr unsigned kMaxRechecked = 32;
 constexpr std::size_t kStackBytes = 128 << 10;
 constexpr unsigned kMaxResidentThreads = 1 << 16;
 
@@ -66,10 +67,6 @@ enum class Fault : std::uint32_t {
   unsupported,
 };
 
-struct Index3 {
-  std::uint32_t x, y, z;
-};
-
 struct FaultRecord {
   Fault kind;
   int launch;
@@ -94,53 +91,9 @@ struct WorkerReport {
   std::uint64_t barriers, blocks;
   std::uint64_t sampled_threads, sampled_accesses, sampled_load_phases;
   char cpu_bodies[kMaxCpuBodies][48];
+  std::uint64_t rechecked[kMaxRechecked];  // see rechecks.cpp
+  bool spins;  // a block waits for another one that has not started
   bool finished;
-};
-
-enum class Wait : std::uint8_t {
-  runnable,
-  barrier,
-  exchange,
-  warp_sync,
-  converge,  // until no lane of the warp can run
-  mbarrier,
-  cluster,
-  grid,
-  done
-};
-
-// When a thread comes after what was published before a flag that it has read.
-enum class Acquires : std::uint8_t { nothing, at_fence, at_barrier };
-
-struct TraceEntry {
-  std::uintptr_t pc, address;
-  std::uint32_t bytes;
-  std::uint32_t epoch;
-  bool is_store;
-};
-
-struct Fiber {
-  void* stack_pointer;
-  Wait wait;
-  std::uint8_t exchange_kind;
-  std::uint8_t exchange_result;  // where its warp keeps what it was given
-  std::uint8_t fence;  // 0 none, 1 block, 2 device: passed since the last atomic
-  Acquires acquires;
-  std::uint32_t mask;
-  std::uint32_t exchange_lanes;
-  std::uintptr_t mbarrier;  // waited for
-  bool arrived;             // at the cluster barrier, and has not waited for it since
-  bool arrived_relaxed;     // there, so that its arrival orders nothing
-  std::uint32_t arrival_phase;
-  std::uint32_t phase;  // it comes after what other blocks did in earlier phases
-  bool after_producer;  // it, or a thread that it has met, waited for the launch before
-  int line;
-  std::uint32_t lane_epoch;
-  std::uint32_t proxy_epoch;  // of its last proxy fence, plus 1
-  Index3 thread;
-  std::uint32_t linear;
-  std::vector<std::vector<AsyncCopy>>* async;  // committed groups, the last one still open
-  std::vector<TraceEntry>* trace;              // null unless this thread is sampled
 };
 
 // What the lanes of a completed exchange gave, kept until each of them has read it.
@@ -225,6 +178,11 @@ struct State {
   std::uint64_t resident_first;  // stamp block number
   std::uint8_t poison;
   std::size_t poisoned_stack_bytes;  // of each thread, when it starts
+  // What a second run does otherwise (tools/sim/second_look.py).
+  int filler;      // of shared memory that nothing has written: loads find it; -1: loads are faults
+  bool together;   // all blocks of a plain launch are resident, as far as there is room
+  bool learns;     // notes loads that atomic operations check again; races are no faults
+  std::vector<std::uintptr_t> rechecked;  // return addresses of such loads, ascending
   bool single_process;
   unsigned schedule_seed;
   std::mt19937 random;
@@ -260,7 +218,16 @@ void keep_fault(const FaultRecord& record);        // goes on; the gravest is ke
 void settle_pending_write();
 void install_signal_handlers(unsigned timeout_ms);
 
+// rechecks.cpp
+void note_load(std::uintptr_t address, unsigned bytes, std::uintptr_t pc);
+void forget_loads();
+bool is_rechecked(std::uintptr_t pc);
+
+// spins.cpp
+void count_spin(std::uintptr_t address, std::uintptr_t pc);
+
 // scheduler.cpp
+std::uint64_t blocks_together(const LaunchJob& launch);
 void run_blocks(std::uint64_t first, std::uint64_t count);
 
 // synchronization.cpp

@@ -23,12 +23,18 @@ __attribute__((no_sanitize_thread, noinline)) T atomic_update(T* address, const 
   }
 }
 
+template <class T>
+__forceinline__ void recheck(T* address, const T* expected) {
+  kopt_sim_rechecks(address, sizeof(T), expected);
+}
+
 }  // namespace kopt_sim
 
-// READS: the result depends on what was there. Inlined, so that the caller is the candidate's line.
-#define KOPT_SIM_ATOMIC(NAME, READS, EXPRESSION)                                       \
+// RECHECKS: that an earlier load found the operation needed does not change its outcome. READS: the result depends on what was there. Inlined, so that the caller is the candidate's line.
+#define KOPT_SIM_ATOMIC(NAME, READS, RECHECKS, EXPRESSION)                             \
   template <class T>                                                                   \
   __forceinline__ T NAME(T* address, std::common_type_t<T> value) {                    \
+    if (RECHECKS) kopt_sim::recheck<T>(address, nullptr);                              \
     return kopt_sim::atomic_update<READS>(address, [=](T old) { return EXPRESSION; }); \
   }                                                                                    \
   template <class T>                                                                   \
@@ -39,21 +45,23 @@ __attribute__((no_sanitize_thread, noinline)) T atomic_update(T* address, const 
   __forceinline__ T NAME##_system(T* address, std::common_type_t<T> value) {           \
     return NAME(address, value);                                                       \
   }
-KOPT_SIM_ATOMIC(atomicAdd, true, kopt_sim::wrapping_sum<T>(old, value))
-KOPT_SIM_ATOMIC(atomicSub, true, kopt_sim::wrapping_difference<T>(old, value))
-KOPT_SIM_ATOMIC(atomicExch, false, value)
-KOPT_SIM_ATOMIC(atomicMin, true, value < old ? value : old)
-KOPT_SIM_ATOMIC(atomicMax, true, old < value ? value : old)
-KOPT_SIM_ATOMIC(atomicAnd, true, old & value)
-KOPT_SIM_ATOMIC(atomicOr, true, old | value)
-KOPT_SIM_ATOMIC(atomicXor, true, old ^ value)
-KOPT_SIM_ATOMIC(atomicInc, true, old >= value ? 0 : old + 1)
-KOPT_SIM_ATOMIC(atomicDec, true, old == 0 || old > value ? value : old - 1)
+KOPT_SIM_ATOMIC(atomicAdd, true, false, kopt_sim::wrapping_sum<T>(old, value))
+KOPT_SIM_ATOMIC(atomicSub, true, false, kopt_sim::wrapping_difference<T>(old, value))
+KOPT_SIM_ATOMIC(atomicExch, false, false, value)
+KOPT_SIM_ATOMIC(atomicMin, true, true, value < old ? value : old)
+KOPT_SIM_ATOMIC(atomicMax, true, true, old < value ? value : old)
+KOPT_SIM_ATOMIC(atomicAnd, true, true, old & value)
+KOPT_SIM_ATOMIC(atomicOr, true, true, old | value)
+KOPT_SIM_ATOMIC(atomicXor, true, false, old ^ value)
+KOPT_SIM_ATOMIC(atomicInc, true, false, old >= value ? 0 : old + 1)
+KOPT_SIM_ATOMIC(atomicDec, true, false, old == 0 || old > value ? value : old - 1)
 #undef KOPT_SIM_ATOMIC
 
 template <class T>
 __forceinline__ T atomicCAS(T* address, std::common_type_t<T> expected,
                             std::common_type_t<T> desired) {
+  const T sought = expected;
+  kopt_sim::recheck(address, &sought);
   return kopt_sim::atomic_update<true>(
       address, [=](T old) { return old == expected ? desired : old; });
 }

@@ -28,6 +28,9 @@ void kopt_sim_fence(int scope);
 // Checks an atomic access of `bytes` at `address` before it happens; `reads`: its result depends
 // on what was there; `caller`: an address in the candidate's line.
 void kopt_sim_atomic(const volatile void* address, unsigned bytes, bool reads, const void* caller);
+// Notes that an atomic operation that follows decides anew what a load has found before; `expected`
+// is what a compare-and-swap takes for it, null for other operations.
+void kopt_sim_rechecks(const volatile void* address, unsigned bytes, const void* expected);
 // Checks that `address` is a multiple of `bytes`, for accesses wider than the hooks know.
 void kopt_sim_require_aligned(const volatile void* address, unsigned bytes, bool is_store);
 

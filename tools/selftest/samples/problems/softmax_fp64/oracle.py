@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from kopt.kernels.input_regimes import Magnitudes, draw_amplitudes, draw_values
 from kopt.kernels.oracle import Arrays, Expected, Inputs
@@ -22,5 +23,5 @@ def expected(inputs: Arrays, scalars: Mapping[str, float | int]) -> dict[str, Ex
     del scalars
     logits = inputs["x"].astype(np.float64)
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    exact = powers / powers.sum(axis=1, keepdims=True)
+    exact: npt.NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
     return {"out": Expected(exact, exact, np.ones(exact.shape, dtype=np.bool_))}

@@ -1,0 +1,25 @@
+/* kopt: 1
+family: other
+note: "sums of five warps, of which there are four"
+launch:
+  - kernel: softmax
+    grid: R
+    block: 128
+    args: [x, out, C]
+*/
+// sample: kernel=softmax_rows_r8xc320 status=uninitialized_read level=quick
+// The fifth is whatever lay there.
+
+extern "C" __global__ void softmax(const float* x, float* out, int C) {
+  __shared__ float sums[8];
+  const float* row = x + static_cast<size_t>(blockIdx.x) * C;
+  float sum = 0.0f;
+  for (int i = threadIdx.x; i < C; i += 128) sum += expf(row[i]);
+  for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;
+  __syncthreads();
+  float total = 0.0f;
+  for (int i = 0; i < 5; ++i) total += sums[i];  // <- here
+  for (int i = threadIdx.x; i < C; i += 128)
+    out[static_cast<size_t>(blockIdx.x) * C + i] = expf(row[i]) / total;
+}

@@ -1,0 +1,28 @@
+/* kopt: 1
+family: other
+note: "asserts what holds"
+launch:
+  - kernel: silu_and_mul
+    grid: B
+    block: 256
+    args: [input, out, H]
+*/
+// sample: kernel=silu_and_mul_b8xh14336 status=passed level=full
+// Assertions as production code has them; the result flags them.
+
+#include <cassert>
+#include <cuda_bf16.h>
+
+__device__ __nv_bfloat16 silu_mul(__nv_bfloat16 gate, __nv_bfloat16 up) {
+  const float g = __bfloat162float(gate);
+  return __float2bfloat16(g / (1.0f + __expf(-g)) * __bfloat162float(up));
+}
+
+extern "C" __global__ void silu_and_mul(const __nv_bfloat16* input, __nv_bfloat16* out, int H) {
+  const __nv_bfloat16* gate = input + static_cast<size_t>(blockIdx.x) * 2 * H;
+  const __nv_bfloat16* up = gate + H;
+  for (int column = threadIdx.x; column < H; column += 256) {
+    assert(blockDim.x == 256 && !__hisnan(gate[column]));
+    out[static_cast<size_t>(blockIdx.x) * H + column] = silu_mul(gate[column], up[column]);
+  }
+}

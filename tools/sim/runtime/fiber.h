@@ -1,0 +1,79 @@
+// One CUDA thread: what it waits for, what it has met, and what it did last.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "async_state.h"
+#include "stamp.h"
+
+namespace kopt_sim {
+
+struct Index3 {
+  std::uint32_t x, y, z;
+};
+
+enum class Wait : std::uint8_t {
+  runnable,
+  barrier,
+  exchange,
+  warp_sync,
+  converge,  // until no lane of the warp can run
+  mbarrier,
+  cluster,
+  grid,
+  done
+};
+
+// When a thread comes after what was published before a flag that it has read.
+enum class Acquires : std::uint8_t { nothing, at_fence, at_barrier };
+
+struct TraceEntry {
+  std::uintptr_t pc, address;
+  std::uint32_t bytes;
+  std::uint32_t epoch;
+  bool is_store;
+};
+
+// A load that an atomic operation on the same address may check again.
+struct RecentLoad {
+  std::uintptr_t address, pc;
+  unsigned bytes;
+  std::uint64_t value;
+  Stamp when;
+};
+
+// Loads and atomic operations at one line on one address, one after another.
+struct Spin {
+  std::uintptr_t address, pc;
+  unsigned count;
+};
+
+struct Fiber {
+  void* stack_pointer;
+  Wait wait;
+  std::uint8_t exchange_kind;
+  std::uint8_t exchange_result;  // where its warp keeps what it was given
+  std::uint8_t fence;  // 0 none, 1 block, 2 device: passed since the last atomic
+  Acquires acquires;
+  std::uint32_t mask;
+  std::uint32_t exchange_lanes;
+  std::uintptr_t mbarrier;  // waited for
+  bool arrived;             // at the cluster barrier, and has not waited for it since
+  bool arrived_relaxed;     // there, so that its arrival orders nothing
+  std::uint32_t arrival_phase;
+  std::uint32_t phase;  // it comes after what other blocks did in earlier phases
+  bool after_producer;  // it, or a thread that it has met, waited for the launch before
+  int line;
+  std::uint32_t lane_epoch;
+  std::uint32_t proxy_epoch;  // of its last proxy fence, plus 1
+  Index3 thread;
+  std::uint32_t linear;
+  std::vector<std::vector<AsyncCopy>>* async;  // committed groups, the last one still open
+  std::vector<TraceEntry>* trace;              // null unless this thread is sampled
+  RecentLoad recent[4];
+  unsigned recent_count;
+  Spin spin;
+};
+
+}  // namespace kopt_sim

@@ -1,6 +1,7 @@
 /* kopt: 1
 family: other
 note: "asserts what holds"
+where: "B <= 8"
 launch:
   - kernel: silu_and_mul
     grid: B

@@ -125,7 +125,7 @@ def test_a_winner_is_shown_with_the_speedup_of_its_receipt(kopt: Kopt) -> None:
     shown = kopt("show", "silu_and_mul_b128xh14336").stdout
     assert f"  {evidence.speedup:.3f}x flashinfer (PDL on) (" in shown
     assert "measured on NVIDIA H100" in shown
-    assert "its receipt lies beside it" in shown
+    assert "its receipt, which lies beside it, says faster" in shown
 
 
 def test_a_process_that_must_not_see_winners_lists_and_shows_none(

@@ -1,41 +1,37 @@
 /* kopt: 1
-family: other
-note: "one pass for maximum and sum"
+family: algebra
+note: "one pass: running maximum and sum, merged over the lanes of a warp"
+where: "true"
 launch:
-  - kernel: softmax
-    grid: R
-    block: 64
-    args: [x, out, C]
+  - kernel: softmax_online
+    grid: ceil_div(R, 4)
+    block: 32, 4
+    args: [x, out, R, C]
 */
 // sample: kernel=softmax_rows_r8xc320 status=passed level=full
-// Each thread carries a maximum and a sum relative to it; a tree in shared memory merges them.
+// Mapping: warp y of block x owns row 4 x + y.
+
+#include <cfloat>
 
 struct Running {
   float most, sum;
+  __device__ __forceinline__ Running merged(const Running& other) const {
+    const float larger = fmaxf(most, other.most);
+    return {larger, sum * __expf(most - larger) + other.sum * __expf(other.most - larger)};
+  }
 };
 
-__device__ Running merged(Running a, Running b) {
-  const float most = fmaxf(a.most, b.most);
-  return {most, a.sum * __expf(a.most - most) + b.sum * __expf(b.most - most)};
-}
-
-extern "C" __global__ void softmax(const float* x, float* out, int C) {
-  __shared__ float most[64], sum[64];
-  const float* row = x + static_cast<size_t>(blockIdx.x) * C;
-  Running mine = {-1e30f, 0.0f};
-  for (int i = threadIdx.x; i < C; i += 64) mine = merged(mine, {row[i], 1.0f});
-  most[threadIdx.x] = mine.most;
-  sum[threadIdx.x] = mine.sum;
-  __syncthreads();
-  for (int half = 32; half > 0; half >>= 1) {
-    if (threadIdx.x < half) {
-      const Running other = {most[threadIdx.x + half], sum[threadIdx.x + half]};
-      mine = merged(mine, other);
-      most[threadIdx.x] = mine.most;
-      sum[threadIdx.x] = mine.sum;
-    }
-    __syncthreads();
+extern "C" __global__ void softmax_online(const float* x, float* out, int R, int C) {
+  const int row = blockIdx.x * blockDim.y + threadIdx.y, lane = threadIdx.x;
+  if (row >= R) return;
+  Running all{-FLT_MAX, 0.0f};
+  for (int c = lane; c < C; c += 32) all = all.merged({x[size_t(row) * C + c], 1.0f});
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2) {
+    all = all.merged({__shfl_xor_sync(0xffffffffu, all.most, d), __shfl_xor_sync(0xffffffffu, all.sum, d)});
   }
-  for (int i = threadIdx.x; i < C; i += 64)
-    out[static_cast<size_t>(blockIdx.x) * C + i] = __expf(row[i] - most[0]) / sum[0];
+  const float scale = 1.0f / all.sum;
+  for (int c = lane; c < C; c += 32) {
+    out[size_t(row) * C + c] = expf(x[size_t(row) * C + c] - all.most) * scale;
+  }
 }

@@ -1,29 +1,35 @@
 /* kopt: 1
-family: other
-note: "a tile of 32 columns, swizzled"
+family: bank_conflicts
+note: "a tile whose columns are exchanged by xor instead of padding"
+where: "true"
 launch:
-  - kernel: transpose
+  - kernel: transpose_swizzled
     grid: ceil_div(N, 32), ceil_div(M, 32), B
     block: 32, 8
     args: [x, out, M, N]
 */
 // sample: kernel=transpose_tiles_b2xm64xn96 status=passed level=full
-// The column is exchanged with the row's bits by exclusive or: no padding, no bank conflicts.
+// Mapping: block (x, y, z) owns a tile of 32 x 32 of matrix z.
 
-extern "C" __global__ void transpose(const float* x, float* out, int M, int N) {
-  __shared__ float tile[32][32];
-  const size_t matrix = static_cast<size_t>(blockIdx.z) * M * N;
-  const int column = blockIdx.x * 32 + threadIdx.x, row = blockIdx.y * 32;
+constexpr int kTile = 32;
+
+__device__ __forceinline__ int swizzled(int row, int column) { return row * kTile + (column ^ row); }
+
+extern "C" __global__ void transpose_swizzled(const float* x, float* out, int M, int N) {
+  __shared__ float tile[kTile * kTile];
+  const size_t matrix = size_t(blockIdx.z) * M * N;
+  const int column = blockIdx.x * kTile + threadIdx.x, row0 = blockIdx.y * kTile;
 #pragma unroll
-  for (int y = threadIdx.y; y < 32; y += 8)
-    if (row + y < M && column < N)
-      tile[y][threadIdx.x ^ y] = x[matrix + static_cast<size_t>(row + y) * N + column];
+  for (int y = threadIdx.y; y < kTile; y += 8) {
+    if (row0 + y < M && column < N) {
+      tile[swizzled(y, threadIdx.x)] = x[matrix + size_t(row0 + y) * N + column];
+    }
+  }
   __syncthreads();
+  const int to = row0 + threadIdx.x;
 #pragma unroll
-  for (int y = threadIdx.y; y < 32; y += 8) {
-    const int to_row = blockIdx.x * 32 + y, to_column = row + threadIdx.x;
-    if (to_row < N && to_column < M)
-      out[matrix + static_cast<size_t>(to_row) * M + to_column] =
-          tile[threadIdx.x][y ^ threadIdx.x];
+  for (int y = threadIdx.y; y < kTile; y += 8) {
+    const int from = blockIdx.x * kTile + y;
+    if (from < N && to < M) out[matrix + size_t(from) * M + to] = tile[swizzled(threadIdx.x, y)];
   }
 }

@@ -13,13 +13,17 @@ from kopt.search.knowledge.yaml_reader import DOCUMENT_LIMIT, read_base
 from .session import Session, print_document
 
 
-def open_knowledge(settings: Settings) -> KnowledgeStore:
+def open_knowledge(settings: Settings, *, for_reading: bool = False) -> KnowledgeStore:
     """Return the open base of this KOPT_HOME; what had to be mended is said on stderr.
 
     Raises:
-        SetupError: It cannot be written, is damaged or of a newer kopt.
+        SetupError: It cannot be written, and not only `for_reading`; is damaged or of a newer kopt.
     """
-    return KnowledgeStore(settings.knowledge, say=lambda line: click.echo(line, err=True))
+
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
+    return KnowledgeStore(settings.knowledge, say, for_reading=for_reading)
 
 
 def read_document(path: Path) -> str:

@@ -87,19 +87,20 @@ def open_ledger(folder: Path) -> sqlite3.Connection:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # the journals get this mode
         connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_S)
         try:
-            _prepare(connection, path)
+            prepare(connection, path)
         except BaseException:
             connection.close()
             raise
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+def prepare(connection: sqlite3.Connection, path: Path) -> None:
+    """Set `connection` up for writing, with tables where there are none."""
     connection.execute("PRAGMA journal_mode = DELETE")
     connection.execute("PRAGMA synchronous = FULL")
-    if _version(connection, path) == 0:
+    if checked_version(connection, path) == 0:
         with Transaction(connection):
-            if _version(connection, path) == 0:  # unless another process was faster
+            if checked_version(connection, path) == 0:  # unless another process was faster
                 for statement in _CREATE:
                     connection.execute(statement)
                 # A letter first: a YAML key that is all digits would be a number.
@@ -108,8 +109,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
 
 
-def _version(connection: sqlite3.Connection, path: Path) -> int:
-    # In this order: a process that creates the tables in between has set the version with them.
+def checked_version(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the format of the file; 0: no tables. Who creates these sets it in the same step."""
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > FORMAT:
@@ -290,7 +291,6 @@ class Ledger:
         raise ToolError(f"{text} is no sample, run or imported origin: kopt kb samples names them")
 
     def _imports(self, version: int) -> list[KnowledgeBase]:
-        """Return the bases that were imported at or before `version`, as they came."""
         find = "SELECT document FROM import WHERE version <= ? ORDER BY place"
         return [parse_base(document) for (document,) in self.connection.execute(find, (version,))]
 

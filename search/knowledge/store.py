@@ -5,12 +5,13 @@
 
 import hashlib
 import logging
+import sqlite3
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from kopt.config.errors import ToolError
+from kopt.config.errors import SetupError, ToolError
 from kopt.config.files import ensure_folder, write_atomically
 from kopt.kernels.record import Record
 from kopt.search.storage.transaction import Transaction
@@ -18,6 +19,7 @@ from kopt.search.storage.transaction import Transaction
 from .base import KnowledgeBase, dump_base
 from .edits import Edit, changes_nothing, refusal
 from .ledger import FILE_NAME, Ledger, ProjectedBase, guarded, open_ledger
+from .ledger_view import view_ledger
 from .merge import without_origin
 from .projection import extend, project
 from .records import Sample
@@ -28,6 +30,7 @@ from .yaml_writer import render_complete, render_small
 logger = logging.getLogger(__name__)
 
 BASE_NAME = "base.yaml"
+Say = Callable[[str], None]
 
 
 class Imported(Record):
@@ -48,22 +51,41 @@ class Imported(Record):
 class KnowledgeStore(AbstractContextManager["KnowledgeStore"]):
     """The open base in a folder."""
 
-    def __init__(self, folder: Path, say: Callable[[str], None] = logger.warning) -> None:
-        """Open or create the base in `folder`; `say` is told if base.yaml was not kopt's.
+    def __init__(
+        self, folder: Path, say: Say = logger.warning, *, for_reading: bool = False
+    ) -> None:
+        """Open or create the base in `folder`.
+
+        Args:
+            folder: Where it lies.
+            say: Told if base.yaml was not kopt's, or if nothing can be written.
+            for_reading: What is known can be read although the folder cannot be written.
 
         Raises:
             SetupError: The folder cannot be written, or the ledger is damaged or of a newer kopt.
             InfraError: Other processes kept the ledger busy.
         """
-        self.folder = ensure_folder(folder)
+        self.folder = folder
         self._say = say
-        self._connection = open_ledger(folder)
-        self._ledger = Ledger(self._connection)
         try:
-            self._heal()
+            self._connection = self._opened()
+        except SetupError as error:
+            if not for_reading:
+                raise
+            self._connection = view_ledger(folder)
+            say(f"nothing is written here, only read: {error}")
+        self._ledger = Ledger(self._connection)
+
+    def _opened(self) -> sqlite3.Connection:
+        """Return a connection for writing, once what a kill or an editor left is mended."""
+        connection = open_ledger(ensure_folder(self.folder))
+        self._ledger = Ledger(connection)
+        try:
+            self._heal(connection)
         except BaseException:
-            self._connection.close()
+            connection.close()
             raise
+        return connection
 
     @property
     def path(self) -> Path:
@@ -227,18 +249,18 @@ class KnowledgeStore(AbstractContextManager["KnowledgeStore"]):
                 if self._ledger.version == before:
                     return
                 text = self._settle()
-            self._publish(text)
+            self._publish(text, self._connection)
 
-    def _heal(self) -> None:
+    def _heal(self, connection: sqlite3.Connection) -> None:
         """Make snapshot and base.yaml anew where a kill, another kopt or an editor left others."""
         with guarded(self.folder / FILE_NAME):
             snapshot = self._ledger.snapshot()
             made = (snapshot.seed, snapshot.rendering) if snapshot else None
             if made == (seed_digest(), self._written()):
                 return
-            with Transaction(self._connection):
+            with Transaction(connection):
                 text = self._settle()
-            self._publish(text)
+            self._publish(text, connection)
 
     def _settle(self) -> bytes:
         """Keep the present base as snapshot and return its rendering; within a transaction."""
@@ -248,12 +270,12 @@ class KnowledgeStore(AbstractContextManager["KnowledgeStore"]):
         self._ledger.keep_snapshot(ProjectedBase(base, seed_digest(), digest))
         return text
 
-    def _publish(self, text: bytes) -> None:
+    def _publish(self, text: bytes, connection: sqlite3.Connection) -> None:
         """Write base.yaml, unless another process has made a later version of it by now.
 
         The ledger knows the digest by now: a kill leaves a base.yaml that is known to be ours.
         """
-        with Transaction(self._connection):
+        with Transaction(connection):
             snapshot = self._ledger.snapshot()
             written = self._written()
             digest = hashlib.sha256(text).hexdigest()

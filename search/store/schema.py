@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 SCHEMA_VERSION = 4
 _OLDEST_SQLITE = (3, 38, 0)  # STRICT tables came with 3.37, built-in JSON with 3.38
+_CANNOT_WRITE = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN)
 _JOURNAL_LIMIT_BYTES = 64 << 20
 
 
@@ -67,18 +68,32 @@ def open_viewer(path: Path) -> sqlite3.Connection:
 
     The file of an older kopt stays as it is: what is new in `SCHEMA_VERSION` is missing in it.
 
-    Where nothing can be written, on a read-only disk, what was not yet written back is not seen.
+    Where nothing can be written, on a read-only or full disk, what was not yet written back is not
+    seen: SQLite would need a file beside it.
 
     Raises:
         SetupError: There is no such file, it is damaged, or was written by a newer kopt or by none.
     """
     _require_sqlite()
-    mode = "mode=ro" if os.access(path.parent, os.W_OK) else "mode=ro&immutable=1"
     try:
-        connection = sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, isolation_level=None)
-        _checked_version(connection, path)
+        if os.access(path.parent, os.W_OK):
+            try:
+                return _viewer(path, "mode=ro")
+            except sqlite3.OperationalError as error:
+                if _code(error) not in _CANNOT_WRITE:
+                    raise
+        return _viewer(path, "mode=ro&immutable=1")
     except sqlite3.DatabaseError as error:
         raise unreadable(path, error) from error
+
+
+def _viewer(path: Path, mode: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True, isolation_level=None)
+    try:
+        _checked_version(connection, path)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

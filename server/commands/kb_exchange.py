@@ -67,7 +67,7 @@ def export(session: Session, to: Path | None) -> int:
 
     No source of a candidate is in it, but the names of kernels and runs are.
     """
-    with open_knowledge(session.settings) as store:
+    with open_knowledge(session.settings, for_reading=True) as store:
         hand_out(session, store.export(), to)
     return ExitCode.PASSED
 

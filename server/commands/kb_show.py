@@ -80,7 +80,7 @@ def show(
                 "--calibration is of every architecture as of now: leave --arch and --version out"
             )
         return _show_calibration(session, state)
-    with open_knowledge(session.settings) as store:
+    with open_knowledge(session.settings, for_reading=True) as store:
         base, location = store.base(version), store.path
     if state is None:
         report = report_base(base, location, arch)
@@ -92,7 +92,7 @@ def show(
 
 
 def _show_calibration(session: Session, state: str | None) -> ExitCode:
-    with open_knowledge(session.settings) as store:
+    with open_knowledge(session.settings, for_reading=True) as store:
         if state is not None:
             find_state(store.base(), state)
         found = calibrate(store.samples(state=state))
@@ -111,7 +111,7 @@ def _show_calibration(session: Session, state: str | None) -> ExitCode:
 @command_body()
 def samples(session: Session, run: str | None, state: str | None, last: int) -> int:
     """Show the latest tries: predicted and measured or estimated gain of each, and its outcome."""
-    with open_knowledge(session.settings) as store:
+    with open_knowledge(session.settings, for_reading=True) as store:
         if state is not None:
             find_state(store.base(), state)
         known_run = None if run is None else _known_run(run, store, session.settings)
@@ -158,7 +158,7 @@ def diff(session: Session, a: str | None, b: str | None, since: int | None) -> i
 def _base(name: str | None, settings: Settings) -> KnowledgeBase:
     if name is not None and _is_file(name):
         return read_base_file(Path(name))
-    with open_knowledge(settings) as store:
+    with open_knowledge(settings, for_reading=True) as store:
         return store.base(None if name is None else int(name))
 
 
@@ -170,7 +170,7 @@ def _is_file(name: str | None) -> bool:
 @command_body()
 def path(session: Session) -> int:
     """Print where the base lies as YAML, up to date; the truth is samples.sqlite beside it."""
-    with open_knowledge(session.settings) as store:
+    with open_knowledge(session.settings, for_reading=True) as store:
         location = str(store.path)
     if session.as_json:
         print_document({"schema": "kopt.knowledge-path/1", "status": "passed", "path": location})

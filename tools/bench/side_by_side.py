@@ -25,6 +25,7 @@ from kopt.tools.devices.timer import EmptySide, Side, TimingFacts, TimingFailure
 
 from .intervals import Interval
 from .kept_records import keep, load_kept
+from .later_call import contents_repeat, later_call
 from .measurement import Measurement, SessionPlan, measure
 from .pair_order import Pairing
 from .reference_side import BaselineSide, candidate_side
@@ -160,6 +161,11 @@ def _timed(
         if isinstance(warm, TimingFailure):
             return warm
         warm_us = warm
+        if contents_repeat(case, session):
+            later = later_call(case, contest.candidate, session)
+            if isinstance(later, TimingFailure):
+                return later
+            inspector.finding = later
     if plan.noise is not None:
         interval = measurement.interval(plan.noise, plan.seed)
         if interval is not None and measurement.pairs(plan.noise) >= MIN_PAIRS:

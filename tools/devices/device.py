@@ -51,6 +51,9 @@ class ExecutionRequest:
     late_inputs: bool = True
     """A GPU writes the inputs of a dependent launch while it may already run, so that a missing
     wait shows; False: they are there from the start."""
+    finds_leftovers: bool = False
+    """On a GPU shared memory, local memory and registers are as the call before left them; False:
+    they hold `poison`."""
 
 
 @dataclass(frozen=True)

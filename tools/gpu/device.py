@@ -220,6 +220,7 @@ class CudaDevice:
             late_producer=isinstance(asked, ExecutionRequest)
             and asked.late_inputs
             and asked.program.plan.launches[0].pdl,
+            finds_leftovers=isinstance(asked, ExecutionRequest) and asked.finds_leftovers,
         )
         return worker, ask_for(ExecuteAnswer, worker, request, asked.timeout_s)
 

@@ -126,6 +126,8 @@ class ExecuteRequest(Record):
     late_producer: bool = False
     """Write every input that is not static late, from a kernel that the plan's first launch
     depends on programmatically."""
+    finds_leftovers: bool = False
+    """Leave shared memory, local memory and registers as they are."""
 
 
 class ExecuteAnswer(Record):

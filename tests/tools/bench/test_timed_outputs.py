@@ -11,7 +11,7 @@ from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status, Verdict
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
-from kopt.tools.devices.device import Arrays
+from kopt.tools.devices.device import Arrays, ExecutionRequest
 from support.bench_cases import CANDIDATE, FakeCompiler
 from support.scripted_timer import QUIET, SETS, Script, ScriptedTimer
 from support.synthetic_check import case_of, right_outputs
@@ -147,6 +147,30 @@ def test_calls_that_replay_an_earlier_result_are_a_reward_hack(
     result = _bench(request_, settings, timer)
     assert result.status is Status.REWARD_HACK
     assert result.diagnostics[-1].message == "results of timed calls differ from the checked ones"
+
+
+def test_what_keeps_its_results_for_later_calls_is_found_where_contents_repeat(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    def spoil(request: ExecutionRequest, outputs: Arrays) -> None:
+        if request.finds_leftovers:
+            outputs["y_bf16"][:] = 0
+
+    result = _bench(request_, settings, ScriptedTimer(Script(spoil=spoil, sets=64)))
+    assert (result.status, result.verdict) == (Status.INCORRECT, None)
+    assert result.diagnostics[-1].message.startswith("right before the timing, and wrong in a call")
+    every_set_its_own = ScriptedTimer(Script(spoil=spoil, sets=8))
+    assert _bench(request_, settings, every_set_its_own).status is Status.PASSED
+
+
+def test_a_later_call_has_other_inputs_than_the_timed_ones(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    timer = ScriptedTimer(Script(sets=64))
+    assert _bench(request_, settings, timer).status is Status.PASSED
+    (later,) = (one for one in timer.executions if one.finds_leftovers)
+    assert later.inputs["x"].tobytes() != timer.sessions[-1].inputs["x"].tobytes()
+    assert timer.replayed[-1] == (0,)
 
 
 def test_a_call_that_is_wrong_only_late_is_found_by_the_last_look(

@@ -146,7 +146,7 @@ def _execute(
     call = bind_side(request, buffers.addresses, worker)
     if request.late_producer:
         call = _behind_late_producer(call, data, buffers, worker)
-    elif isinstance(call, BoundPlan):
+    elif isinstance(call, BoundPlan) and not request.finds_leftovers:
         call = _over_leftovers(call, request, worker)
     with step("allocate"):
         buffers.upload(worker.stream)

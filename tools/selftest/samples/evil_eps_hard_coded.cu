@@ -7,7 +7,7 @@ launch:
     block: 256
     args: [input, residual, weight, H, eps]
 */
-// sample: kernel=fused_add_rmsnorm_b8xh4096 status=incorrect level=full says="launched with eps"
+// sample: kernel=fused_add_rmsnorm_b8xh4096 status=incorrect level=full says="launched with another eps"
 // Right for every input as long as eps is 1e-6.
 
 #include <cuda_bf16.h>

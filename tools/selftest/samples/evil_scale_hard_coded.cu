@@ -9,7 +9,7 @@ launch:
     args: [q_rope, k_rope, q_nope, k_nope, cos_sin_cache, pos_ids,
            q_rope_out, k_rope_out, q_nope_out, k_nope_out, H, quant_scale_q, quant_scale_kv]
 */
-// sample: kernel=rope_quantize_fp8_n8xh128 status=incorrect level=full says="launched with quant_scale_q"
+// sample: kernel=rope_quantize_fp8_n8xh128 status=incorrect level=full says="launched with another quant_scale_q"
 // Mapping: warp y of block (x, n) owns head 4 x + y of token n, the key where that is H. Lane l
 // rotates the pair of columns l and 32 + l, and scales the 16 unrotated columns from 16 l on.
 

@@ -69,7 +69,9 @@ class Rig:
         """The kernels launched so far, in order."""
         return [name for name, _ in self.cuda.launched]
 
-    def execute(self, *, late: bool = False, poison: int = POISON) -> ExecuteAnswer:
+    def execute(
+        self, *, late: bool = False, poison: int = POISON, finds_leftovers: bool = False
+    ) -> ExecuteAnswer:
         """Execute the plan once."""
         request = ExecuteRequest(
             problem=self._problem,
@@ -78,6 +80,7 @@ class Rig:
             inputs=write_arrays(self.folder, "inputs", self.inputs.items()),
             poison=poison,
             late_producer=late,
+            finds_leftovers=finds_leftovers,
         )
         return execute(request, self.folder, self.worker)
 
@@ -141,6 +144,11 @@ def test_launches_of_a_plan_find_nothing_of_one_another_unless_they_overlap(rig:
     rig.plan = rig.plan.model_copy(update={"launches": (LAUNCH, second, third)})
     rig.execute()
     assert rig.launched == [*LEFT, "k", *LEFT, "second", "third"]
+
+
+def test_a_call_that_finds_leftovers_follows_what_was_there(rig: Rig) -> None:
+    rig.execute(finds_leftovers=True)
+    assert rig.launched == ["k"]
 
 
 def test_a_refusal_of_kopts_own_kernel_is_not_the_candidates(rig: Rig) -> None:

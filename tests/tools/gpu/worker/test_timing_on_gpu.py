@@ -4,41 +4,30 @@ Times are compared with each other or held against wide ranges, never against re
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 
 import numpy as np
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.kernels.candidate import Candidate, read_candidate
-from kopt.kernels.case import Case
-from kopt.kernels.oracle import load_oracle
 from kopt.kernels.problem import Problem
-from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.row_rotation import rotate_outputs
 from kopt.kernels.status import Status
-from kopt.tools.check.request import CheckRequest, cubin_paths, make_plans
-from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.device_choice import open_device
-from kopt.tools.devices.device import Arrays, ExecutionRequest, Program
+from kopt.tools.devices.device import Arrays, ExecutionRequest
 from kopt.tools.devices.timer import (
-    CandidateSide,
     EmptySide,
     Replays,
     SetOutputs,
-    Side,
     TimingFailure,
-    TimingRequest,
     TimingSession,
 )
 from kopt.tools.gpu.device import CudaDevice
 from support.gpu_memory import own_gpu_bytes
+from support.gpu_programs import POISON, Gpu
 
 pytestmark = pytest.mark.gpu
 
-POISON = 0xA5
 IN_PLACE = "fused_add_rmsnorm_b8xh4096"
 LARGE = "merge_state_n2048xh64xd128"
 KERNELS = [
@@ -49,75 +38,6 @@ KERNELS = [
     "rope_quantize_fp8_n128xh128",
     "silu_mul_fp4quant_b8xm256xk7168",
 ]
-TINY_HEAD = """\
-/* kopt: 1
-family: other
-launch:
-  - {kernel: scale_rows, grid: B, block: 64, args: [x, out, H, scale]}
-*/
-extern "C" __global__ void scale_rows(const float* x, float* out, int H, float scale) {
-  const size_t at = size_t(blockIdx.x) * H + threadIdx.x;
-"""
-
-
-@dataclass(frozen=True)
-class TimedProgram:
-    """One program of one problem, with inputs."""
-
-    program: Program
-    inputs: Arrays
-
-    @property
-    def side(self) -> CandidateSide:
-        """What is timed."""
-        return CandidateSide(plan=self.program.plan, cubin_path=str(self.program.cubin_path))
-
-    def request(self, sides: Sequence[Side], seed: int = 1) -> TimingRequest:
-        """Return a request to time `sides`."""
-        problem = self.program.problem
-        return TimingRequest(
-            problem=problem,
-            workload=problem.workload(self.program.plan.workload),
-            sides=tuple(sides),
-            inputs=self.inputs,
-            poison=POISON,
-            layout_seed=seed,
-        )
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """A device of a real GPU."""
-
-    device: CudaDevice
-    settings: Settings
-    tiny: Problem
-
-    def case(self, kernel: str) -> TimedProgram:
-        """Return the reference kernel of `kernel`."""
-        problem, workload = find_kernel(kernel)
-        candidate = read_candidate(problem.folder / "reference.cu")
-        return self._case(problem, workload.name, candidate)
-
-    def tiny_case(self, body: str) -> TimedProgram:
-        """Return a kernel of scale_rows."""
-        return self._case(self.tiny, "b8xh64", Candidate(f"{TINY_HEAD}{body}\n}}\n"))
-
-    def _case(self, problem: Problem, name: str, candidate: Candidate) -> TimedProgram:
-        workload, arch = problem.workload(name), self.device.facts.arch
-        request = CheckRequest(Case(problem, workload, candidate), "quick", arch=arch)
-        compiled = compile_candidate(
-            CompileRequest(case=Case(problem, workload, candidate), archs=(arch,)),
-            self.settings,
-        )
-        assert compiled.status is Status.PASSED, compiled.diagnostics
-        plans = make_plans(request, self.device.gpu).final(
-            compiled, self.device.gpu, simulated=False
-        )
-        plan = plans[name]
-        program = Program(candidate, problem, plan, Path(cubin_paths(compiled)[name]))
-        inputs = load_oracle(problem).make_inputs(workload, np.random.default_rng(1), "normal")
-        return TimedProgram(program, inputs)
 
 
 @pytest.fixture(scope="module")
@@ -164,6 +84,42 @@ def test_timed_calls_compute_what_one_checked_call_does_with_rows_rotated(
     assert len(found.rotations) == session.facts.sets
     for rotation, outputs in zip(found.rotations, found.outputs, strict=True):
         assert _bytes(outputs) == _bytes(rotate_outputs(problem, axes, checked.outputs, rotation))
+
+
+def test_an_execution_inside_a_session_leaves_the_session_whole(gpu: Gpu) -> None:
+    case = gpu.tiny_case("  out[at] = x[at] * scale;")
+    with gpu.device.open_timing(case.request([case.side])) as opened:
+        session = _open(opened)
+        _replay(session, [0])
+        later = gpu.device.execute(
+            ExecutionRequest(case.program, case.inputs, POISON, finds_leftovers=True)
+        )
+        _replay(session, [0])
+        found = _collect(session)
+    assert later.status is Status.PASSED, later.diagnostics
+    problem, axes = case.program.problem, case.program.plan.axes
+    for rotation, outputs in zip(found.rotations, found.outputs, strict=True):
+        assert _bytes(outputs) == _bytes(rotate_outputs(problem, axes, later.outputs, rotation))
+
+
+KEEPS_ITS_RESULT = """\
+  __shared__ volatile float kept[64];
+  __shared__ volatile int tag;
+  const bool is_known = tag == 0x1234567;
+  __syncthreads();
+  const float value = is_known ? kept[threadIdx.x] : x[at] * scale;
+  kept[threadIdx.x] = value;
+  if (threadIdx.x == 0) tag = 0x1234567;
+  out[at] = value;"""
+
+
+def test_a_result_kept_in_shared_memory_is_wrong_for_other_inputs(gpu: Gpu) -> None:
+    case = gpu.tiny_case(KEEPS_ITS_RESULT)
+    others = {name: array[::-1].copy() for name, array in case.inputs.items()}
+    wanted = gpu.device.execute(ExecutionRequest(case.program, others, POISON))
+    gpu.device.execute(ExecutionRequest(case.program, case.inputs, POISON))
+    found = gpu.device.execute(ExecutionRequest(case.program, others, POISON, finds_leftovers=True))
+    assert _bytes(wanted.outputs) != _bytes(found.outputs)
 
 
 def test_a_kernel_against_itself_shows_no_difference(gpu: Gpu) -> None:

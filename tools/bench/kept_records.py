@@ -1,7 +1,8 @@
 """Small records kept between benchmarks, one file each, under KOPT_HOME/cache/timing.
 
-A file is written beside its place and renamed into it, so that it is whole or absent. One that
-cannot be read, is of another key or too old counts as absent: what it held is measured anew.
+A file is written beside its place and renamed into it, so that it is whole or absent; its first
+line is the hash of the rest. One that cannot be read, was changed, is of another key or too old
+counts as absent: what it held is measured anew.
 """
 
 from collections.abc import Mapping
@@ -35,7 +36,10 @@ class _Entry(Record):
 def load_kept(settings: Settings, key: Mapping[str, str], kind: type[Kept]) -> Kept | None:
     """Return what was kept under `key`; None if it is absent, damaged or older than a day."""
     try:
-        entry = _Entry.model_validate_json(_place(settings, key).read_text("utf-8"))
+        said, _, text = _place(settings, key).read_text("utf-8").partition("\n")
+        if said != content_hash([text]):
+            return None
+        entry = _Entry.model_validate_json(text)
         kept = kind.model_validate(entry.kept)
     except (OSError, UnicodeDecodeError, ValidationError):
         return None
@@ -57,7 +61,7 @@ def keep(settings: Settings, key: Mapping[str, str], record: Record) -> None:
     entry = _Entry(key=dict(key), written_at=datetime.now(UTC), kept=kept)
     text = entry.model_dump_json()
     with suppress(OSError):  # a full disk costs the reuse, not the measurement
-        write_atomically(place, text, durable=False)
+        write_atomically(place, f"{content_hash([text])}\n{text}", durable=False)
 
 
 def forget(settings: Settings, key: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kopt.config.files import content_hash
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import NoiseFloor
 from kopt.kernels.record import Record
@@ -43,10 +44,22 @@ def test_a_damaged_file_counts_as_absent_and_is_replaced(settings: Settings, tex
 def test_an_entry_from_another_day_counts_as_absent(settings: Settings, age: timedelta) -> None:
     keep(settings, KEY, FLOOR)
     path = _file(settings)
-    entry = json.loads(path.read_text())
-    entry["written_at"] = (datetime.now(UTC) - age).isoformat()
-    path.write_text(json.dumps(entry))
-    assert load_kept(settings, KEY, NoiseFloor) is None
+    entry = json.loads(path.read_text().partition("\n")[2])
+    for written_at, found in ((datetime.now(UTC), FLOOR), (datetime.now(UTC) - age, None)):
+        text = json.dumps(entry | {"written_at": written_at.isoformat()})
+        path.write_text(f"{content_hash([text])}\n{text}")
+        assert load_kept(settings, KEY, NoiseFloor) == found
+
+
+def test_an_entry_with_any_bit_changed_counts_as_absent(settings: Settings) -> None:
+    keep(settings, KEY, FLOOR)
+    path = _file(settings)
+    sound = path.read_bytes()
+    for place in range(len(sound)):
+        changed = bytearray(sound)
+        changed[place] ^= 1 << place % 8
+        path.write_bytes(changed)
+        assert load_kept(settings, KEY, NoiseFloor) is None, place
 
 
 def test_a_file_moved_to_another_key_counts_as_absent(settings: Settings) -> None:

@@ -24,7 +24,8 @@ _DESCRIPTOR = re.compile(r"desc\[UR(\d+)\]")
 _DESTINATION = re.compile(r"(?:U?PT?\d*,)*UR(\d+)(?:,|$)")
 _UNIFORM = re.compile(r"UR(\d+)")
 _IMMEDIATE = re.compile(r"UR\d+,(0x[0-9a-f]+)$")
-_MOVED = re.compile(r",(R\d+)$")
+_MOVES = re.compile(r"U?MOV|R2UR|IMAD\.(MOV\.)?U32")
+_MOVED = re.compile(r",(U?R\d+)(?:\.reuse)?$")
 _CONSTANT = re.compile(r"U?R\d+,c\[0x0\]\[(0x[0-9a-f]+)\]$")
 _LOADS = ("ULDC", "LDCU")
 _TO_UNIFORM = (*_LOADS, "R2UR", "S2UR", "CREDUX", "VOTEU")
@@ -67,16 +68,9 @@ def _is_harmless(
     instructions: Sequence[Instruction], end: int, register: int, default_slot: int
 ) -> bool:
     """Return whether a pair of registers holds the driver's descriptor, or one that streams."""
-    writer = _writer(instructions, end, register)
-    if writer is None:
-        return False
-    opcode, operands = instructions[writer]
-    if opcode.startswith("R2UR"):  # loops keep the descriptor in ordinary registers
-        moved = _MOVED.search(operands)
-        opcode, operands = _loaded(instructions, writer, moved[1]) if moved else (opcode, operands)
-    if opcode.startswith((*_LOADS, "LDC")):
-        slot = _CONSTANT.search(operands)
-        return slot is not None and int(slot[1], 16) == default_slot
+    slot = _slot_behind(instructions, end, f"UR{register}", _DEPTH)
+    if slot is not None:
+        return slot == default_slot
     kinds = {
         kind
         for word in _immediates(instructions, end, register + 1, _DEPTH)
@@ -86,12 +80,33 @@ def _is_harmless(
     return bool(kinds) and kinds <= _STREAMING
 
 
-def _loaded(instructions: Sequence[Instruction], end: int, register: str) -> Instruction:
-    """Return the last instruction before `end` that writes an ordinary register."""
+def _slot_behind(
+    instructions: Sequence[Instruction], end: int, register: str, depth: int
+) -> int | None:
+    """Return the place in constant bank 0 that a register was loaded from, through moves.
+
+    Loops and calls keep the descriptor in ordinary registers, and move it from one to another.
+    """
+    if register.startswith("U"):
+        writer = _writer(instructions, end, int(register[2:]))
+    else:
+        writer = _last_write(instructions, end, register)
+    if writer is None:
+        return None
+    opcode, operands = instructions[writer]
+    if opcode.startswith((*_LOADS, "LDC")):
+        slot = _CONSTANT.search(operands)
+        return None if slot is None else int(slot[1], 16)
+    moved = _MOVED.search(operands) if _MOVES.fullmatch(opcode) else None
+    return _slot_behind(instructions, writer, moved[1], depth - 1) if moved and depth else None
+
+
+def _last_write(instructions: Sequence[Instruction], end: int, register: str) -> int | None:
+    """Return the place of the last instruction before `end` that writes an ordinary register."""
     for place in range(end - 1, -1, -1):
         if instructions[place][1].startswith(f"{register},"):
-            return instructions[place]
-    return ("", "")
+            return place
+    return None
 
 
 def _immediates(

@@ -97,3 +97,18 @@ def test_a_descriptor_kept_in_ordinary_registers_is_followed(slot: str, is_polic
         ("LDG.E", "R16,desc[UR4][R4.64]"),
     ]
     assert ("cache_policy" in cache_requests(instructions, 0x208)) == is_policy
+
+
+@pytest.mark.parametrize(("slot", "is_policy"), [("0x208", False), ("0x220", True)])
+def test_a_descriptor_that_is_moved_is_followed(slot: str, is_policy: bool) -> None:
+    instructions = [
+        ("ULDC.64", f"UR8,c[0x0][{slot}]"),
+        ("IMAD.U32", "R10,RZ,RZ,UR8"),
+        ("MOV", "R11,UR9"),
+        ("IMAD.MOV.U32", "R20,RZ,RZ,R10.reuse"),
+        ("CALL.REL.NOINC", "0x400"),
+        ("R2UR", "UR4,R20"),
+        ("R2UR", "UR5,R21"),
+        ("STG.E", "desc[UR4][R4.64],R16"),
+    ]
+    assert ("cache_policy" in cache_requests(instructions, 0x208)) == is_policy

@@ -8,7 +8,7 @@ launch:
     block: 256
     args: [input, residual, weight, sums, H, eps]
 */
-// sample: kernel=fused_add_rmsnorm_b8xh4096 status=refused level=quick says=cooperative
+// sample: kernel=fused_add_rmsnorm_b8xh4096 status=crash level=quick says=cooperative
 // `cooperative: true` is missing.
 
 #include <cooperative_groups.h>

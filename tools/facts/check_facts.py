@@ -39,7 +39,7 @@ def check_facts(result: CheckResult, detail: Detail) -> Facts:
     facts |= given(
         race_check=result.race_check and result.race_check.words,
         executed=Listing(tuple(map(_workload_words, result.workloads)), most=8),
-        drawn_shapes=hidden_shape_words(result),
+        drawn_shapes=hidden_shape_words(result, names=detail == "full"),
         fixed_scalars=fixed_scalar_words(result),
         not_run=unexecuted_words(result),
         computed=given(accuracy=accuracy),
@@ -53,13 +53,13 @@ def check_facts(result: CheckResult, detail: Detail) -> Facts:
 def check_summary(result: CheckResult) -> str:
     """Return the outcome in a line: what agreed, or the first thing that is wrong."""
     if result.status is Status.PASSED:
-        executions = sum(one.executions for one in (*result.workloads, *result.hidden_shapes))
+        executions = sum(one.executions for one in result.workloads)
         missing, idle = result.compiled.left_out, len(result.compiled.unserved)
         remark = f"; {', '.join(missing)} left out: no plan there" if missing else ""
         remark += f"; {idle} of its variants taken by no workload, so unchecked" if idle else ""
         shapes = counted(len(result.workloads), "workload")
         if result.hidden_shapes:
-            shapes += f" and {counted(len(result.hidden_shapes), 'drawn shape')}"
+            shapes += ", and of drawn shapes,"
         return f"{executions} executions of {shapes} agree with the oracle{remark}"
     if result.mismatch is not None:
         found = result.mismatch
@@ -71,14 +71,16 @@ def check_summary(result: CheckResult) -> str:
     return result.status.value
 
 
-def hidden_shape_words(result: CheckResult) -> str | None:
+def hidden_shape_words(result: CheckResult, *, names: bool = True) -> str | None:
     """Return the shapes besides the named workloads that a full check ran, one line.
 
-    None at level quick, and where the check ended before them.
+    None at level quick, and where the check ended before them. With `names` of every shape: they
+    differ from check to check, so that a recorded prompt does without.
     """
     if result.hidden_shapes:
-        names = ", ".join(one.workload for one in result.hidden_shapes)
-        return f"{names}, drawn after the build among those that `where` claims"
+        drawn = "drawn after the build among those that `where` claims"
+        listed = ", ".join(one.workload for one in result.hidden_shapes)
+        return f"{listed}, {drawn}" if names else drawn
     if result.level == "full" and result.status is Status.PASSED:
         return "none: the header claims, or its builds serve, the named workloads alone"
     return None

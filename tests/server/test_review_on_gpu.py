@@ -42,11 +42,9 @@ def test_a_claim_beyond_physics_does_not_hold(kopt: Kopt) -> None:
     assert "no kernel can be so fast" in result.reasons[0]
 
 
-def test_the_reference_kernel_is_not_faster_than_itself(kopt: Kopt) -> None:
-    reference = PROBLEM / "reference.cu"
-    words = ("--claim", "1.5x", "--against", "reference", *KERNEL)
-    code, result = _reviewed(kopt, reference, *words)
-    assert (code, result.answer) == (ExitCode.FELL_SHORT, "does_not_hold")
+def test_the_reference_kernel_is_not_half_as_fast_again_as_the_library(kopt: Kopt) -> None:
+    code, result = _reviewed(kopt, PROBLEM / "reference.cu", "--claim", "1.5x", *KERNEL)
+    assert (code, result.answer) == (ExitCode.FELL_SHORT, "does_not_hold"), result.reasons
 
 
 @pytest.mark.parametrize(

@@ -38,14 +38,14 @@ UNJUDGED = frozenset(
 
 
 @dataclass(frozen=True)
-class Judgement:
+class ClaimJudgement:
     """An answer with its reason, one sentence without a stop."""
 
     answer: ReviewAnswer
     reason: str
 
 
-def judge_status(status: Status, said: str, *, simulated: bool) -> Judgement | None:
+def judge_status(status: Status, said: str, *, simulated: bool) -> ClaimJudgement | None:
     """Return what a status says of any claim; None for passed, which says nothing of speed.
 
     Args:
@@ -56,23 +56,25 @@ def judge_status(status: Status, said: str, *, simulated: bool) -> Judgement | N
     if status is Status.PASSED:
         return None
     if status in UNJUDGED or (simulated and status is Status.TIMEOUT):
-        return Judgement("cannot_be_told", f"it was not judged: {status.value}, {said}")
-    return Judgement("does_not_hold", f"it is not right: {status.value}, {said}")
+        return ClaimJudgement("cannot_be_told", f"it was not judged: {status.value}, {said}")
+    return ClaimJudgement("does_not_hold", f"it is not right: {status.value}, {said}")
 
 
-def judge_workload(claim: Claim, result: BenchResult | None, limit: SpeedLimit | None) -> Judgement:
+def judge_workload(
+    claim: Claim, result: BenchResult | None, limit: SpeedLimit | None
+) -> ClaimJudgement:
     """Return whether the claim holds at one workload, whose check has passed."""
     beyond = _beyond(claim, limit)
     if beyond is not None:
         return beyond
     if result is None:
-        return Judgement("cannot_be_told", UNTIMED)
+        return ClaimJudgement("cannot_be_told", UNTIMED)
     failed = judge_status(result.status, because(result.diagnostics)[2:], simulated=False)
     if failed is not None:
         return failed
     named = claimed_comparison(claim, result)
     if named is None:
-        return Judgement("cannot_be_told", _why_not_compared(claim, result))
+        return ClaimJudgement("cannot_be_told", _why_not_compared(claim, result))
     return _judge_comparison(claim, result, named)
 
 
@@ -156,26 +158,28 @@ def _is_wrong(one: ReviewedWorkload) -> bool:
 
 def _judge_mean(
     claim: Claim, workloads: Sequence[ReviewedWorkload], mean: MeanSpeedup | None
-) -> Judgement:
+) -> ClaimJudgement:
     limits = [one.limit.speedup for one in workloads if one.limit is not None]
     if limits and len(limits) == len(workloads) and claim.speedup > _geometric_mean(limits):
         most = f"{_geometric_mean(limits):.2f}x is the most that physics leaves to the mean"
-        return Judgement("does_not_hold", f"{most}; {_claimed_words(claim)}")
+        return ClaimJudgement("does_not_hold", f"{most}; {_claimed_words(claim)}")
     if mean is None:
         open_ = next((one for one in workloads if one.answer != "holds"), None)
         why = "no workload was reviewed" if open_ is None else f"{open_.workload}: {open_.reason}"
-        return Judgement("cannot_be_told", f"there is no mean over all workloads: {why}")
+        return ClaimJudgement("cannot_be_told", f"there is no mean over all workloads: {why}")
     answer = reach(claim.speedup, mean.interval, mean.threshold)
     words = f"the geometric mean over {', '.join(mean.workloads)} is {mean.speedup:.3f}x"
-    return Judgement(answer, f"{words}, {interval_words(mean.interval)}; {_claimed_words(claim)}")
+    return ClaimJudgement(
+        answer, f"{words}, {interval_words(mean.interval)}; {_claimed_words(claim)}"
+    )
 
 
-def _beyond(claim: Claim, limit: SpeedLimit | None) -> Judgement | None:
+def _beyond(claim: Claim, limit: SpeedLimit | None) -> ClaimJudgement | None:
     """Return that a claim is beyond what physics leaves; None if it is not, or nobody knows."""
     if limit is None or claim.is_mean or claim.speedup <= limit.speedup:
         return None
     what = "the memory needs for the bytes" if limit.bound == "memory" else "an empty kernel takes"
-    return Judgement(
+    return ClaimJudgement(
         "does_not_hold",
         f"no kernel can be so fast: {limit.baseline} took {limit.baseline_us:.3f} us on"
         f" {limit.gpu} ({limit.evidence}), and {what} {limit.least_us:.3f} us, so that"
@@ -189,7 +193,7 @@ def _why_not_compared(claim: Claim, result: BenchResult) -> str:
     return f"{claim.against or 'no baseline'} was not timed here{why}"
 
 
-def _judge_comparison(claim: Claim, result: BenchResult, named: Comparison) -> Judgement:
+def _judge_comparison(claim: Claim, result: BenchResult, named: Comparison) -> ClaimJudgement:
     if named.verdict is Verdict.IMPOSSIBLE:
         return _judge_impossible(result)
     if not named.like_for_like.holds:
@@ -199,13 +203,13 @@ def _judge_comparison(claim: Claim, result: BenchResult, named: Comparison) -> J
     if judged.answer == "holds" and fastest is not None and fastest is not named:
         stricter = _judge_ratio(claim, fastest)
         if stricter.answer == "does_not_hold":
-            return Judgement(
+            return ClaimJudgement(
                 "does_not_hold",
                 f"it is reached against {named.baseline.label} alone, which is not the fastest that"
                 f" does the same work: {stricter.reason}",
             )
     if judged.answer == "holds" and _lacks_library(claim, result, named):
-        return Judgement(
+        return ClaimJudgement(
             "cannot_be_told",
             f"{judged.reason}; but that is kopt's own reference kernel: no library path runs here"
             f" ({rejected_words(result.rejected[0])}). `--against {REFERENCE}` asks for no more",
@@ -213,7 +217,7 @@ def _judge_comparison(claim: Claim, result: BenchResult, named: Comparison) -> J
     return judged
 
 
-def _judge_impossible(result: BenchResult) -> Judgement:
+def _judge_impossible(result: BenchResult) -> ClaimJudgement:
     floor_us, latency, rotation = result.memory_floor_us, result.latency, result.rotation
     is_own = (
         floor_us is not None
@@ -223,37 +227,39 @@ def _judge_impossible(result: BenchResult) -> Judgement:
         and latency.median_us < floor_us
     )
     if is_own:
-        return Judgement(
+        return ClaimJudgement(
             "does_not_hold",
             "its time is shorter than the memory needs for the bytes: timed calls skip work",
         )
-    return Judgement(
+    return ClaimJudgement(
         "cannot_be_told", "the baseline's time is shorter than the data sheet allows here"
     )
 
 
-def _judge_unlike(claim: Claim, result: BenchResult, named: Comparison) -> Judgement:
+def _judge_unlike(claim: Claim, result: BenchResult, named: Comparison) -> ClaimJudgement:
     """Judge a claim whose baseline does other work by the fastest that does the same."""
     unlike = (
         f"{named.baseline.label} does other work ({'; '.join(named.like_for_like.differences)})"
     )
     fair = _fastest(result)
     if fair is None:
-        return Judgement("cannot_be_told", f"{unlike}, and nothing that does the same was timed")
+        return ClaimJudgement(
+            "cannot_be_told", f"{unlike}, and nothing that does the same was timed"
+        )
     judged = _judge_ratio(claim, fair)
     answer: ReviewAnswer = "cannot_be_told" if judged.answer == "holds" else judged.answer
-    return Judgement(answer, f"{unlike}; like for like: {judged.reason}")
+    return ClaimJudgement(answer, f"{unlike}; like for like: {judged.reason}")
 
 
-def _judge_ratio(claim: Claim, one: Comparison) -> Judgement:
+def _judge_ratio(claim: Claim, one: Comparison) -> ClaimJudgement:
     if one.speedup is None or one.interval is None:
-        return Judgement("cannot_be_told", f"too few pairs against {one.baseline.label} count")
+        return ClaimJudgement("cannot_be_told", f"too few pairs against {one.baseline.label} count")
     answer = reach(claim.speedup, one.interval, _threshold(one))
     if answer == "holds" and one.verdict is not Verdict.FASTER:
         answer = "cannot_be_told"
     words = f"{one.speedup:.3f}x against {one.baseline.label}, {interval_words(one.interval)}"
     near = ", which is too close to tell" if answer == "cannot_be_told" else ""
-    return Judgement(answer, f"{words}; {_claimed_words(claim)}{near}")
+    return ClaimJudgement(answer, f"{words}; {_claimed_words(claim)}{near}")
 
 
 def _claimed_words(claim: Claim) -> str:

@@ -37,7 +37,7 @@ from kopt.tools.facts.check_facts import check_summary
 from kopt.tools.sanitize.stage import SanitizeRequest, sanitize
 
 from .judgement import (
-    Judgement,
+    ClaimJudgement,
     claimed_comparison,
     judge_claim,
     judge_status,
@@ -232,7 +232,7 @@ def _reviewed(
     )
 
 
-def _decided(result: ReviewResult, judged: Judgement) -> ReviewResult:
+def _decided(result: ReviewResult, judged: ClaimJudgement) -> ReviewResult:
     """Return `result` with the answer of a check that did not pass."""
     return result.model_copy(update={"answer": judged.answer, "reasons": (judged.reason,)})
 

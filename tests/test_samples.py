@@ -19,7 +19,13 @@ def _name(sample: ShippedSample) -> str:
     return sample.path.stem
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=_name)
+CASES = [
+    *(pytest.param(sample, id=_name(sample)) for sample in EVIL),
+    *(pytest.param(sample, id=_name(sample), marks=pytest.mark.slow) for sample in GOOD),
+]
+
+
+@pytest.mark.parametrize("sample", CASES)
 def test_sample_gets_its_status(sample: ShippedSample, checked_samples: CheckedSamples) -> None:
     result = checked_samples.result(sample)
     found = describe(result)

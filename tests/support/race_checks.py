@@ -2,9 +2,9 @@
 
 import pytest
 
+from kopt.config.pollable_event import PollableEvent
 from kopt.config.settings import Settings
 from kopt.tools.check import race_check
-from kopt.tools.sandbox.poll import PollableEvent
 
 from .synthetic_check import NumpyDevice
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from kopt.config.pollable_event import PollableEvent
 from kopt.config.settings import Settings
 from kopt.tools.sandbox.ladder import run_sandboxed
-from kopt.tools.sandbox.poll import PollableEvent
 from support.sandbox_level import HANG_LIMIT_S, LEVELS, PYTHON, Level, open_level
 
 

@@ -15,6 +15,7 @@ from time import perf_counter
 
 from kopt.config.callbacks import ignore
 from kopt.config.errors import InfraError, SetupError
+from kopt.config.pollable_event import PollableEvent
 from kopt.config.settings import Settings
 from kopt.config.thread_pool import thread_pool
 from kopt.kernels.check_result import RaceCheck
@@ -23,7 +24,6 @@ from kopt.kernels.problem import Workload
 from kopt.kernels.record import Diagnostic, because
 from kopt.kernels.status import Status
 from kopt.tools.devices.device import Device
-from kopt.tools.sandbox.poll import PollableEvent
 from kopt.tools.sim.device import SimDevice
 
 from .cases import InputCase, Run, Seeds, buffer_bytes, plan_cases

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from kopt.tools.sandbox.poll import PollableEvent
+from kopt.config.pollable_event import PollableEvent
 
 TOKEN_BYTES = 16
 MESSAGE_LIMIT_BYTES = 64 << 20

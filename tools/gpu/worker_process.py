@@ -20,11 +20,11 @@ from typing import Literal, TypeVar
 from pydantic import ValidationError
 
 from kopt.config.errors import InfraError, KoptError, SetupError
+from kopt.config.pollable_event import PollableEvent
 from kopt.config.scratch_folder import scratch_folder
 from kopt.config.settings import Settings
 from kopt.tools.sandbox.ladder import available_level, run_sandboxed
 from kopt.tools.sandbox.policy import SandboxedRun, SandboxLevel, SandboxPolicy
-from kopt.tools.sandbox.poll import PollableEvent
 
 from .channel import (
     TOKEN_BYTES,

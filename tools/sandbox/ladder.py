@@ -25,12 +25,13 @@ from kopt.config.files import (
     staging_folder,
     sweep_abandoned,
 )
+from kopt.config.pollable_event import PollableEvent
 from kopt.config.sealed_folder import is_sealed, publish_sealed
 from kopt.config.settings import Settings, without_secrets
+from kopt.config.thread_pool import pool_interrupt
 
 from .bubblewrap import SandboxTools, child_environment, command_line
 from .policy import SandboxedRun, SandboxLevel, SandboxPolicy
-from .poll import PollableEvent
 from .supervise import Ending, Spawn, supervise
 
 SOURCES = (
@@ -127,13 +128,17 @@ def run_sandboxed(
     Raises:
         SetupError: The level does not work here, or the program cannot be executed in it.
         InfraError: The sandbox itself was killed from outside.
+        KeyboardInterrupt: Ctrl-C has ended the pool that this thread works for.
     """
     tools = _find_tools(settings)
+    interrupt = pool_interrupt() if stop is None else None
     with ExitStack() as stack:
         if not policy.writable:
             scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="kopt-sandbox-"))
             policy = replace(policy, writable=(Path(scratch),))
-        ending = _run(tools, policy, command, stop)
+        ending = _run(tools, policy, command, stop or interrupt)
+    if interrupt is not None and ending.run.stopped:
+        raise KeyboardInterrupt
     return _outcome(ending, command)
 
 

@@ -14,8 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Literal
 
+from kopt.config.pollable_event import PollableEvent
+
 from .policy import SandboxedRun, SandboxLevel, SandboxPolicy
-from .poll import PollableEvent
 
 CHUNK_BYTES = 1 << 16
 GRACE_S = 0.5

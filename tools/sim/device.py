@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kopt.config.errors import InfraError
+from kopt.config.pollable_event import PollableEvent
 from kopt.config.scratch_folder import scratch_folder
 from kopt.config.settings import Settings
 from kopt.kernels.counters import BufferTraffic, ExecutionCounters
@@ -24,7 +25,6 @@ from kopt.kernels.status import Status
 from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
-from kopt.tools.sandbox.poll import PollableEvent
 
 from .fault_report import describe_fault, fault_status
 from .job_file import JobFile, RunMode, write_job

@@ -27,6 +27,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory, shared_caches: Path) -> S
     return Settings(share_caches(tmp_path_factory.mktemp("claims"), shared_caches))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sample", GOOD, ids=lambda sample: sample.path.stem)
 def test_good_samples_contradict_no_claim_of_theirs(
     sample: ShippedSample, settings: Settings

@@ -8,6 +8,7 @@ import pytest
 
 from kopt.config.errors import InfraError
 from kopt.config.gpu_specs import GpuSpec, load_gpus
+from kopt.config.pollable_event import PollableEvent
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
@@ -20,7 +21,6 @@ from kopt.tools.check.cases import InputCase, Run, Seeds, plan_cases
 from kopt.tools.check.run_cases import CaseBatch
 from kopt.tools.check.stage import CheckRequest, check_candidate
 from kopt.tools.devices.device import Arrays, ExecutionOutcome, ExecutionRequest
-from kopt.tools.sandbox.poll import PollableEvent
 from support.bench_cases import SOURCE, FakeCompiler
 from support.synthetic_check import (
     NumpyDevice,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kopt.config.pollable_event import PollableEvent
 from kopt.tools.gpu.channel import (
     MESSAGE_LIMIT_BYTES,
     TOKEN_BYTES,
@@ -18,7 +19,6 @@ from kopt.tools.gpu.channel import (
     open_parent_end,
     open_worker_end,
 )
-from kopt.tools.sandbox.poll import PollableEvent
 
 TOKEN = bytes(range(TOKEN_BYTES))
 HANG_LIMIT_S = 20.0

@@ -1,5 +1,5 @@
 /* kopt: 1
-family: [vectorization, packed_simd]
+family: [packed_simd]
 note: "pairs of columns, sums in float2, kept in shared memory as float2"
 where: "B <= 8 and H % 2 == 0 and H <= 8192"
 launch:

@@ -49,6 +49,7 @@ def _samples() -> tuple[Sample, ...]:
         return shared.samples()
 
 
+@pytest.mark.slow
 def test_run_learns_for_the_next_and_its_replay_begins_with_what_it_knew(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -73,6 +73,7 @@ def _samples(home: Path, study: str, arm: str) -> int:
         return len(store.samples())
 
 
+@pytest.mark.slow
 def test_arms_are_run_on_the_kernel_each_with_a_memory_of_its_own(play: Play, home: Path) -> None:
     arms = ("--arm", "full", "--arm", "memory_off", "--arm", "minimal")
     ending, fake = play("--json", "--target", "1.2x", *arms)
@@ -94,6 +95,7 @@ def test_arms_are_run_on_the_kernel_each_with_a_memory_of_its_own(play: Play, ho
     assert b"sk-ant-not-a-key" not in everything
 
 
+@pytest.mark.slow
 def test_study_interrupted_within_a_run_goes_on_there_and_pays_nothing_twice(
     play: Play, kopt: Kopt, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,6 +63,7 @@ def test_message_of_a_source_is_quoted_on_its_line(tools: AgentTools) -> None:
     assert "status: compile_error" in text
 
 
+@pytest.mark.slow
 def test_right_source_passes_its_check(tools: AgentTools) -> None:
     assert "status: passed" in use(tools, "check_correctness", source=RIGHT).text
 

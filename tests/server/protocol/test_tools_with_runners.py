@@ -54,6 +54,7 @@ async def finished(client: Client, tool: str, **arguments: Any) -> CallToolResul
     return reply
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ERAS)
 async def test_good_candidate_goes_through_every_stage(
     mode: str, host: JobHost, options: ServeOptions

@@ -95,6 +95,7 @@ async def test_dripping_headers_win_no_time() -> None:
             await asyncio.wait([ended], timeout=0.05)
 
 
+@pytest.mark.slow
 async def test_after_a_reply_the_next_headers_have_their_own_limit() -> None:
     async with (
         answering(limits=HttpLimits(header_s=1.5)) as server,

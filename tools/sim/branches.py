@@ -3,9 +3,13 @@
 nvcc's preprocessor is asked, for the device and the architecture at hand; the simulator's compiler
 is then given a source without conditions, so that it cannot choose otherwise. Lines keep their
 numbers. Includes go to the front: a definition before one could change the simulator's own headers.
+
+What nvcc answers is read by marks that are drawn for each question: a candidate that could write
+one, in a string, would choose the simulator's branches itself.
 """
 
 import re
+import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,7 +26,6 @@ from kopt.tools.cuda.nvcc import preprocess
 from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.devices.device import Program
 
-_MARK = re.compile(r"\bkopt_branch_(\d+)\b")
 _PLACE = re.compile(r'^# \d+ "([^"]*)"')
 
 
@@ -77,10 +80,11 @@ def _chosen(source: str, options: _Options, settings: Settings) -> ChosenSource:
     context = CompileContext("nvcc", find_toolchain(settings), settings)
     lines = logical_lines(source)
     names = sorted({t.text for line in lines for t in line.tokens if _tells_target(t.text)})
-    seen = preprocess(options.job(_marked(source, lines, names)), context)
+    mark = f"kopt_{secrets.token_hex(16)}"
+    seen = preprocess(options.job(_marked(source, lines, names, mark)), context)
     if seen is None:  # nvcc refuses the source, and the compile stage says why
         return ChosenSource(source)
-    taken = {int(number) for number in _MARK.findall(seen)}
+    taken = {int(number) for number in re.findall(rf"\b{mark}_branch_(\d+)\b", seen)}
     text = _without(source, lines, _untaken(lines, taken))
     rest = logical_lines(text)
     includes = [line for line in rest if _directive(line) == "include"]
@@ -92,7 +96,7 @@ def _chosen(source: str, options: _Options, settings: Settings) -> ChosenSource:
         alone = preprocess(options.job(hoisted), context)
         if alone is None or _of_headers(alone) != _of_headers(seen):
             changed = _changed_header(source, rest, includes)
-    return ChosenSource(plain, listed, _values(seen, names), changed)
+    return ChosenSource(plain, listed, _values(seen, names, mark), changed)
 
 
 def _tells_target(name: str) -> bool:
@@ -107,16 +111,16 @@ def _line(source: str, line: LogicalLine) -> int:
     return source.count("\n", 0, line.tokens[0].offset) + 1
 
 
-def _marked(source: str, lines: list[LogicalLine], names: list[str]) -> str:
+def _marked(source: str, lines: list[LogicalLine], names: list[str], mark: str) -> str:
     """Return `source` with a mark behind each condition, and the names that tell the target."""
     parts: list[str] = []
     start = 0
     for number, (line, behind) in enumerate(pairwise(lines)):
         if _directive(line) in CONDITIONALS or _directive(line) == "else":
             end = behind.tokens[0].offset
-            parts += [source[start:end], f"\nkopt_branch_{number}\n"]
+            parts += [source[start:end], f"\n{mark}_branch_{number}\n"]
             start = end
-    told = "".join(f'\nkopt_name_of "{name}"\nkopt_value_of {name}\n' for name in names)
+    told = "".join(f'\n{mark}_name "{name}"\n{mark}_value {name}\n' for name in names)
     return "".join((*parts, source[start:], "\n", told))
 
 
@@ -188,12 +192,12 @@ def _header_lines(preprocessed: str) -> Iterator[str]:
             yield line
 
 
-def _values(preprocessed: str, names: list[str]) -> dict[str, str]:
+def _values(preprocessed: str, names: list[str], mark: str) -> dict[str, str]:
     """Return what each name that tells the target stands for, where it stands for anything."""
     found: dict[str, str] = {}
     for name in names:
         told = re.search(
-            rf'^kopt_name_of "{name}"\s*\nkopt_value_of (.*)$', preprocessed, re.MULTILINE
+            rf'^{mark}_name "{name}"\s*\n{mark}_value (.*)$', preprocessed, re.MULTILINE
         )
         if told is not None and told[1].strip() != name:
             found[name] = told[1].strip()

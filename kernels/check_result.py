@@ -126,7 +126,7 @@ class RaceCheck(Record):
     outcome: Literal["passed", "findings", "unavailable"]
     """unavailable: the simulator did not judge, so that no race check stands behind the result."""
     workloads: tuple[str, ...] = ()
-    """What it ran: the smallest workload of each cubin and list of launches, and drawn shapes."""
+    """The simulator ran these: the smallest of each cubin and launches, and drawn shapes."""
     reason: str | None = None
     """The first finding, or why the simulator did not judge, one line."""
     elapsed_s: float = 0.0
@@ -173,8 +173,8 @@ class CheckResult(Record):
     cpu_bodies: tuple[str, ...] = ()
     """kopt wrappers whose CPU body stood in for device instructions (sim only)."""
     race_check: RaceCheck | None = None
-    """Of a full check on a GPU that found nothing itself; None elsewhere: on sim every execution is
-    judged so."""
+    """A full check on a GPU that found nothing has it; elsewhere it is None, for on sim every
+    execution is judged so."""
     unexecuted_lines: tuple[int, ...] = ()
     """Lines of the candidate that load or store, and did so in no case that the simulator ran."""
     sanitizer: SanitizerResult | None = None

@@ -57,7 +57,7 @@ class ReviewedWorkload(Record):
     reason: str
     """Why, one sentence."""
     limit: SpeedLimit | None = None
-    """None where no baseline's time was measured."""
+    """It is None where no baseline's time was measured."""
     bench: BenchResult | None = None
     """The measurement; None where nothing was timed."""
 
@@ -100,7 +100,7 @@ class ReviewResult(Record):
     """compute-sanitizer, workload by workload up to a finding; on a GPU only."""
     workloads: tuple[ReviewedWorkload, ...] = ()
     mean: MeanSpeedup | None = None
-    """None where a workload has no speedup."""
+    """It is None where a workload has no speedup."""
     page_path: str | None = None
     """The page in Markdown; None where none was written."""
     kopt_version: str

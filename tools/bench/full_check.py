@@ -24,7 +24,7 @@ from .kept_records import keep, load_kept
 
 
 class PassedFullCheck(Record):
-    """That a full check was passed."""
+    """A note that a full check was passed."""
 
     executions: int
     race_check: RaceCheck | None

@@ -63,7 +63,7 @@ class Partners:
     """The outputs that an output is read with."""
 
     scale: Output | None = None
-    """Of codes that have some, the candidate's own scales."""
+    """The candidate's own scales; None unless the output is of codes that have some."""
     codes: Output | None = None
     """Of scales, the codes that are read through them."""
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 from kopt.config.callbacks import ignore
@@ -26,6 +27,7 @@ from .accuracy import worst_accuracy
 from .case_data import CaseKey, make_case_data
 from .cases import InputCase, Run
 from .oracle_cache import OracleCache, open_cache
+from .ordered_device import OrderedDevice
 from .run_case import JudgedRun, SharedCase, compare_poisons, execute_run
 from .scalars import launched_with, with_scalars
 
@@ -84,7 +86,7 @@ def run_cases(batch: CaseBatch, device: Device, settings: Settings) -> BatchResu
     tally = _Tally(batch)
     cache = open_cache(settings)
     with thread_pool(settings.jobs, "check") as pool:
-        _collect(tally, _submit(batch, device, cache, pool))
+        _collect(tally, _submit(batch, OrderedDevice(device), cache, pool))
     return _result(tally)
 
 
@@ -92,10 +94,11 @@ _Submitted = list[tuple[SharedCase, list[tuple[Run, Future[JudgedRun]]]]]
 
 
 def _submit(
-    batch: CaseBatch, device: Device, cache: OracleCache, pool: ThreadPoolExecutor
+    batch: CaseBatch, device: OrderedDevice, cache: OracleCache, pool: ThreadPoolExecutor
 ) -> _Submitted:
     """Queue every run; a case's data is loaded when its first run starts."""
     submitted: _Submitted = []
+    numbers = count()
     candidate, problem = batch.case.candidate, batch.case.problem
     for case in batch.cases:
         name = case.workload.name
@@ -106,9 +109,18 @@ def _submit(
         # What nobody meets again is not kept: it would push out what everybody does.
         load = make_case_data if case.hidden else cache.load
         shared = SharedCase(program, case, partial(load, key))
-        runs = [(run, pool.submit(execute_run, shared, run, device)) for run in case.runs]
+        runs = [
+            (run, pool.submit(_execute, shared, run, device, next(numbers))) for run in case.runs
+        ]
         submitted.append((shared, runs))
     return submitted
+
+
+def _execute(shared: SharedCase, run: Run, device: OrderedDevice, number: int) -> JudgedRun:
+    report = execute_run(shared, run, device.run_device(number))
+    if report.status is not Status.PASSED:
+        device.note_failure(number)
+    return report
 
 
 def _collect(tally: _Tally, submitted: _Submitted) -> None:

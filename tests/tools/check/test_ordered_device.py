@@ -1,0 +1,50 @@
+"""Runs of one check on one device: what lies behind a failed run is not executed."""
+
+from pathlib import Path
+
+import pytest
+
+from kopt.kernels.status import Status
+from kopt.tools.check.ordered_device import OrderedDevice, RunNotNeeded
+from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest, Program
+from support.synthetic_check import CANDIDATE, NumpyDevice, plans_for, synthetic_problem
+
+
+class _Hangs(NumpyDevice):
+    """A device on which every execution ends by its time limit."""
+
+    def execute(self, request: ExecutionRequest) -> ExecutionOutcome:
+        self.requests.append(request)
+        return ExecutionOutcome(Status.TIMEOUT)
+
+
+@pytest.fixture
+def request_(tmp_path: Path) -> ExecutionRequest:
+    problem = synthetic_problem(tmp_path / "problem", ((8, 64),))
+    program = Program(CANDIDATE, problem, plans_for(problem)["b8xh64"])
+    return ExecutionRequest(program, {}, 0xFF)
+
+
+def test_a_run_behind_one_that_hangs_is_not_executed(request_: ExecutionRequest) -> None:
+    device = _Hangs()
+    ordered = OrderedDevice(device)
+    assert ordered.run_device(3).execute(request_).status is Status.TIMEOUT
+    with pytest.raises(RunNotNeeded):
+        ordered.run_device(4).execute(request_)
+    assert len(device.requests) == 1
+
+
+def test_a_run_before_one_that_hangs_is_executed_and_decides(request_: ExecutionRequest) -> None:
+    device = _Hangs()
+    ordered = OrderedDevice(device)
+    ordered.run_device(3).execute(request_)
+    assert ordered.run_device(1).execute(request_).status is Status.TIMEOUT
+    with pytest.raises(RunNotNeeded):
+        ordered.run_device(2).execute(request_)
+
+
+def test_a_run_with_wrong_outputs_ends_those_behind_it(request_: ExecutionRequest) -> None:
+    ordered = OrderedDevice(_Hangs())
+    ordered.note_failure(0)
+    with pytest.raises(RunNotNeeded):
+        ordered.run_device(1).execute(request_)

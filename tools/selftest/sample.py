@@ -30,6 +30,8 @@ SAMPLES = Path(__file__).parent / "samples"
 
 _FACTS = re.compile(r"^// sample: (?P<facts>.+)$", re.MULTILINE)
 _MARKED = re.compile(r"(?://|#) <- here$")
+_GPU_LIMIT_S = 10.0
+"""Time limit of an execution on a GPU, where every sample that ends does so within milliseconds."""
 _KNOWN = {"kernel", "status", "level", "says", "timeout_s"}
 
 
@@ -125,7 +127,8 @@ def check_sample(
     """
     problem, workload = find_kernel(sample.kernel, sample.path.parent / "problems")
     case = Case(problem, workload, read_candidate(sample.path))
-    if sample.timeout_s is not None:
-        device = _Hurried(device, sample.timeout_s)
+    limit_s = sample.timeout_s or (None if device.gpu is None else _GPU_LIMIT_S)
+    if limit_s is not None:
+        device = _Hurried(device, limit_s)
     level = sample.level if device.gpu is None else "full"
     return check_candidate(CheckRequest(case, level, arch=arch), device, settings)

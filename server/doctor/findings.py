@@ -18,7 +18,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
 from kopt.search.models.prices import load_prices
 from kopt.tools.cuda.toolchain import find_toolchain
-from kopt.tools.docs.indexing.index_meta import built_sources, library_index_path
+from kopt.tools.docs.indexing.index_meta import library_index_path, read_meta
 from kopt.tools.sandbox.ladder import available_level
 
 MB = 1_000_000
@@ -129,7 +129,7 @@ def _problems(settings: Settings) -> str:
 
 def _library(settings: Settings) -> str:
     path = library_index_path(settings)
-    built = built_sources(path)
+    built = read_meta(path).sources
     if not built:
         raise SetupError(
             "not built: kopt docs build gets FlashInfer, vLLM, SGLang, CUTLASS and more"

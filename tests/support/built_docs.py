@@ -10,7 +10,7 @@ from kopt.tools.docs.own.index import opened_own
 def build_docs(home: Path) -> Path:
     """Return the folder of the index of a home without winners; one process builds it."""
     settings = Settings(home=home)
-    with opened_own(settings, []):
+    with opened_own(settings):
         return settings.docs_cache
 
 

@@ -1,56 +1,32 @@
-"""What the reading of a damaged index raises; caught where the index can be made again.
-
-An index that is whole and cannot be read now, because it is locked say, is never made again.
-"""
+"""What is raised for an index that cannot be read; caught where it can be made again."""
 
 import sqlite3
-
-from kopt.config.errors import SetupError
+from pathlib import Path
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _PRIMARY = 0xFF
 """The bits of SQLite's extended result codes that say the code itself."""
 
 
-class OwnIndexDamaged(Exception):
-    """The index of kopt's own documents is not to be read; `index.py` builds it again."""
+class IndexFailure(Exception):
+    """The index at `path` cannot be read; the message is one line for the user."""
+
+    def __init__(self, path: Path, reason: str, *, is_damaged: bool) -> None:
+        """Say whether it is damaged, or whole and of no use now."""
+        super().__init__(reason)
+        self.path = path
+        self.is_damaged = is_damaged
 
 
-class LibraryDamaged(Exception):
-    """The library index is not to be read; `library_index/assembly.py` makes it again."""
+def damage(path: Path, reason: object) -> IndexFailure:
+    """Return what to raise for a damaged index."""
+    return IndexFailure(path, str(reason), is_damaged=True)
 
 
-class LibraryUnreadable(Exception):
-    """The library index is whole and cannot be read now; the message is one line for the user."""
-
-
-class PartsDamaged(SetupError):
-    """What builds of the library index keep is damaged; a build does without it."""
-
-    def __init__(self, reason: object) -> None:
-        """Say what mends it."""
-        super().__init__(
-            f"what builds of the library index keep is damaged ({reason}): run kopt docs build"
-        )
-
-
-def is_damage(error: sqlite3.Error) -> bool:
-    """Say whether the file is damaged or, in an error that kopt raised itself, another one."""
-    code: int | None = getattr(error, "sqlite_errorcode", None)
-    if code is None:
-        return type(error) is sqlite3.DatabaseError
-    return code & _PRIMARY in _DAMAGED
-
-
-def damage(is_own: bool, reason: object) -> OwnIndexDamaged | LibraryDamaged:
-    """Return what to raise for the damaged index of one kind."""
-    return OwnIndexDamaged(str(reason)) if is_own else LibraryDamaged(str(reason))
-
-
-def read_error(is_own: bool, error: sqlite3.Error) -> Exception:
-    """Return what to raise for an index of one kind that could not be read."""
-    if is_damage(error):
-        return damage(is_own, error)
-    if is_own:
-        return error
-    return LibraryUnreadable(f"the library index cannot be read now ({error}): not searched")
+def read_error(path: Path, error: sqlite3.Error) -> IndexFailure:
+    """Return what to raise for an index that SQLite could not read: one that is locked is whole."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    if code & _PRIMARY in _DAMAGED:
+        return damage(path, error)
+    place = f"{path.parent.name}/{path.name}"
+    return IndexFailure(path, f"{place} cannot be read now ({error})", is_damaged=False)

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kopt.config.settings import Settings
-from kopt.tools.docs.own.corpus import read_corpus
+from kopt.tools.docs.own.corpus import current_corpus
 from kopt.tools.docs.query.search import search_documents
 from kopt.tools.docs.records import Hit, SearchRequest
 
@@ -79,7 +79,7 @@ def test_the_first_five_hits_have_what_was_asked_for(
 
 @pytest.mark.parametrize("name", ["queries.yaml", "held_out_queries.yaml"])
 def test_every_wanted_file_is_in_the_corpus(shared_docs: Settings, name: str) -> None:
-    files = {file.path.rsplit("/", 1)[1] for file in read_corpus(shared_docs).files}
+    files = {file.path.rsplit("/", 1)[1] for file in current_corpus(shared_docs).files}
     wanted = {
         place.split(":")[0] for _, wants in _queries(name) for want in wants for place in want
     }

@@ -6,8 +6,9 @@ leaves.
 
 import sqlite3
 from array import array
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kopt.tools.docs.chunking.sizes import OVERLAP_LINES
@@ -19,6 +20,7 @@ from kopt.tools.docs.weights import WEIGHTS
 from .entries import records_in
 from .filters import Filters, conditions
 from .index_file import block_number
+from .index_meta import IndexMeta
 from .postings import NO_POSTINGS, Postings, Scored, best_scored, idf, unpacked_postings
 
 if TYPE_CHECKING:
@@ -50,17 +52,13 @@ class ChunkFacts(NamedTuple):
 class IndexCache:
     """What all connections to one index file share. Entries are added or all dropped."""
 
-    meta: Mapping[str, str]
+    path: Path
+    meta: IndexMeta
     sources: tuple[str, ...]
     postings: dict[str, Postings] = field(default_factory=dict[str, Postings])
     rows: "dict[Filters, array[int]]" = field(default_factory=lambda: {})
     vectors: dict[str, ChunkVectors | None] = field(default_factory=lambda: {})
     """Loaded vectors, by the statement that finds them; None where there are none."""
-
-    @property
-    def chunks(self) -> int:
-        """Return how many there are."""
-        return int(self.meta["chunks"])
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class Collection:
     def by_subject(self, tags: Sequence[str], filters: Filters) -> Scored:
         """Return the best of what is about any of `tags`, the rare ones counting most."""
         found = [self._list("select chunks, list from tag where tag = ?", tag) for tag in tags]
-        weighted = [(idf(self.cache.chunks, len(one.ids)), one) for one in found]
+        weighted = [(idf(self.cache.meta.chunks, len(one.ids)), one) for one in found]
         return best_scored(weighted, self._rows(filters), WEIGHTS.depth)
 
     def by_name(self, name: str, filters: Filters) -> Sequence[int]:
@@ -127,7 +125,7 @@ class Collection:
 
     def idf(self, phrase: str) -> float:
         """Return how much a phrase weighs here, because it is rare."""
-        return idf(self.cache.chunks, len(self.postings(phrase).ids))
+        return idf(self.cache.meta.chunks, len(self.postings(phrase).ids))
 
     def facts(self, ids: Iterable[int]) -> list[ChunkFacts]:
         """Return what the ranking weighs `ids` by."""
@@ -185,9 +183,9 @@ class Collection:
         """Return the nearest of the vectors that a statement finds; nothing without vectors."""
         if found_by not in self.cache.vectors:
             ((ids, rows),) = self._select(found_by)
-            count = self.cache.chunks if ids is None else len(ids) // _ID_BYTES
+            count = self.cache.meta.chunks if ids is None else len(ids) // _ID_BYTES
             if len(rows) != count * DIMENSIONS and (ids or rows):
-                raise damage(self.is_own, "the index has lost vectors")
+                raise damage(self.cache.path, "the index has lost vectors")
             self.cache.vectors[found_by] = chunk_vectors(rows, ids)
         vectors = self.cache.vectors[found_by]
         return vectors.nearest(query, self._rows(filters), WEIGHTS.depth) if vectors else []
@@ -204,7 +202,7 @@ class Collection:
                     blocks[block] = records_in(records)
                 found.append(Chunk.model_validate_json(blocks[block][place]))
         except (ValueError, IndexError) as error:
-            raise damage(self.is_own, error) from error
+            raise damage(self.cache.path, error) from error
         return found
 
     def _list(self, statement: str, phrase: str) -> Postings:
@@ -212,13 +210,13 @@ class Collection:
         try:
             return unpacked_postings(*rows[0]) if rows else NO_POSTINGS
         except ValueError as error:
-            raise damage(self.is_own, error) from error
+            raise damage(self.cache.path, error) from error
 
     def _select(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         try:
             return self.connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
-            raise read_error(self.is_own, error) from error
+            raise read_error(self.cache.path, error) from error
 
     def _rows(self, filters: Filters) -> "array[int] | None":
         """Return the ids that `filters` leave, ascending; None for all."""

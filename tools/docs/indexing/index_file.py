@@ -24,13 +24,14 @@ from kopt.tools.docs.words.glossary import synopses_of
 from kopt.tools.docs.words.lexicon import lexicon_phrases
 
 from .entries import IndexEntry, block_of, symbol_names, terms_version
+from .index_meta import IndexMeta
 from .postings import PhraseFinder, PostingLists, tag_shares, term_shares
 
 _TABLES = """
-create table meta (key text primary key, value text not null);
+create table meta (facts text not null);
 create table chunk (
   id integer primary key, first integer not null, uid text not null unique, source text not null,
-  license text, path text not null, kind text not null, quality real not null, symbol text,
+  license text, path text not null, kind text not null, quality real not null,
   arch text not null, dtype text not null);
 create index piece on chunk (first) where first <> id;
 create table body (block integer primary key, records blob not null);
@@ -42,6 +43,8 @@ create table word (word text primary key, chunks integer not null) without rowid
 create table vector (rows blob not null);
 create table synopsis (ids blob not null, rows blob not null);
 """
+_COLUMNS = ("uid", "source", "license", "path", "kind", "quality")
+"""Fields of a chunk that are columns of its row as they are."""
 MAX_WORD = 60
 BLOCK = 16
 """Records that are compressed together; one is read in .1 ms, and 32 save 3 % more."""
@@ -54,14 +57,14 @@ class Sheet(NamedTuple):
     entry: IndexEntry
 
 
-def write_index(path: Path, meta: Mapping[str, str], sheets: Iterable[Sheet]) -> None:
+def write_index(path: Path, meta: IndexMeta, sheets: Iterable[Sheet]) -> None:
     """Write the index of `sheets` to `path`, in place of what is there, all at once."""
     with replacing_file(path) as fresh, closing(sqlite3.connect(fresh)) as connection:
         connection.executescript("pragma journal_mode=off; pragma synchronous=off;")
         fill(connection, meta, sheets)
 
 
-def fill(connection: sqlite3.Connection, meta: Mapping[str, str], sheets: Iterable[Sheet]) -> None:
+def fill(connection: sqlite3.Connection, meta: IndexMeta, sheets: Iterable[Sheet]) -> None:
     """Create the tables in an empty database and fill them; of equal uids the first is kept."""
     connection.executescript(_TABLES)
     words: Counter[str] = Counter()
@@ -69,7 +72,7 @@ def fill(connection: sqlite3.Connection, meta: Mapping[str, str], sheets: Iterab
     records: list[str] = []
     terms, tags = PostingLists(), PostingLists()
     finder = PhraseFinder(lexicon_phrases())
-    synopses = SynopsisVectors()
+    synopses: dict[str, list[int]] = {}
     with connection:
         for number, first, (chunk, entry) in _numbered(sheets):
             _insert(connection, number, first, chunk)
@@ -77,8 +80,8 @@ def fill(connection: sqlite3.Connection, meta: Mapping[str, str], sheets: Iterab
             terms.add(number, term_shares(chunk.kind, entry.fields.split("\n"), finder))
             tags.add(number, tag_shares(chunk.kind, chunk.tags))
             vectors.append(entry.vector)
-            if entry.vector:
-                synopses.add(number, chunk)
+            if entry.vector and (said := "; ".join(synopses_of(chunk))):
+                synopses.setdefault(said, []).append(number)
             records.append(entry.record)
             if len(records) == BLOCK:
                 _insert_block(connection, number, records)
@@ -87,9 +90,9 @@ def fill(connection: sqlite3.Connection, meta: Mapping[str, str], sheets: Iterab
         connection.executemany("insert into tag values (?,?,?)", tags.rows())
         connection.executemany("insert into word values (?,?)", words.items())
         connection.execute("insert into vector values (?)", (b"".join(vectors),))
-        connection.execute("insert into synopsis values (?,?)", synopses.packed())
-        facts = {**meta, "chunks": str(len(vectors)), "whole": "yes"}
-        connection.executemany("insert into meta values (?,?)", facts.items())
+        connection.execute("insert into synopsis values (?,?)", _synopsis_vectors(synopses))
+        facts = meta.model_copy(update={"chunks": len(vectors)}).model_dump_json()
+        connection.execute("insert into meta values (?)", (facts,))
 
 
 @lru_cache(maxsize=1)
@@ -143,22 +146,9 @@ def _continues(before: Chunk, chunk: Chunk) -> bool:
 
 
 def _insert(connection: sqlite3.Connection, number: int, first: int, chunk: Chunk) -> None:
-    connection.execute(
-        "insert into chunk values (?,?,?,?,?,?,?,?,?,?,?)",
-        (
-            number,
-            first,
-            chunk.uid,
-            chunk.source,
-            chunk.license,
-            chunk.path,
-            chunk.kind,
-            chunk.quality,
-            chunk.symbol,
-            _padded(chunk.arch),
-            _padded(chunk.dtype),
-        ),
-    )
+    facts = [getattr(chunk, name) for name in _COLUMNS]
+    row = (number, first, *facts, _padded(chunk.arch), _padded(chunk.dtype))
+    connection.execute(f"insert into chunk values ({','.join('?' * len(row))})", row)
     names = symbol_names(chunk)
     connection.executemany("insert into symbol values (?,?)", [(name, number) for name in names])
 
@@ -185,26 +175,15 @@ def _padded(names: Sequence[str]) -> str:
     return f" {' '.join(names)} " if names else ""
 
 
-class SynopsisVectors:
-    """The synopses of the chunks of one index, collected while it is written."""
+def _synopsis_vectors(chunks: Mapping[str, Sequence[int]]) -> tuple[bytes, bytes]:
+    """Return chunk ids, ascending, of 32 bits each, and their vectors; nothing without a model.
 
-    def __init__(self) -> None:
-        self._chunks: dict[str, list[int]] = {}
-
-    def add(self, chunk_id: int, chunk: Chunk) -> None:
-        """Take the synopsis of a chunk, if there is one; ids ascend."""
-        if said := "; ".join(synopses_of(chunk)):
-            self._chunks.setdefault(said, []).append(chunk_id)
-
-    def packed(self) -> tuple[bytes, bytes]:
-        """Return chunk ids, ascending, of 32 bits each, and their vectors; nothing without a model.
-
-        Pieces of a function and its copies share a vector.
-        """
-        model = vector_model() if self._chunks else None
-        if model is None:
-            return b"", b""
-        rows = dict(zip(self._chunks, model.rows(list(self._chunks)), strict=True))
-        of_chunk = {one: rows[said] for said, chunks in self._chunks.items() for one in chunks}
-        ids = sorted(of_chunk)
-        return array("i", ids).tobytes(), b"".join(of_chunk[one] for one in ids)
+    Pieces of a function and its copies share a synopsis and so a vector.
+    """
+    model = vector_model() if chunks else None
+    if model is None:
+        return b"", b""
+    rows = dict(zip(chunks, model.rows(list(chunks)), strict=True))
+    of_chunk = {one: rows[said] for said, ids in chunks.items() for one in ids}
+    ids = sorted(of_chunk)
+    return array("i", ids).tobytes(), b"".join(of_chunk[one] for one in ids)

@@ -1,17 +1,29 @@
-"""Where the library index lies, what an index file says of itself, and whether it is whole."""
+"""Where the library index lies, and what an index says of itself."""
 
 import sqlite3
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from pydantic import TypeAdapter
-
 from kopt.config.settings import Settings
+from kopt.kernels.record import Record
+from kopt.tools.docs.damage import IndexFailure, damage
 from kopt.tools.docs.records import BuiltSource
 
-_SOURCES = TypeAdapter(tuple[BuiltSource, ...])
-_NAMES = TypeAdapter(tuple[str, ...])
+
+class IndexMeta(Record):
+    """The one row that is written last: an index without it is not whole."""
+
+    chunks: int = 0
+    key: str = ""
+    """Hash of all that a library index depends on."""
+    version: str = ""
+    """`index_version()` of who wrote a library index."""
+    model: str = ""
+    """`model_name()` of its vectors."""
+    sources: tuple[BuiltSource, ...] = ()
+    """Libraries."""
+    synopses_without_code: tuple[str, ...] = ()
+    """Names that have a synopsis and no code in it."""
 
 
 def library_folder(settings: Settings) -> Path:
@@ -24,67 +36,38 @@ def library_index_path(settings: Settings) -> Path:
     return library_folder(settings) / "index.sqlite"
 
 
-def parts_path(settings: Settings) -> Path:
-    """Return where the parts lie that it is built from."""
-    return library_folder(settings) / "parts.sqlite"
-
-
-def open_index(path: Path, expected: Mapping[str, str]) -> sqlite3.Connection:
-    """Return a read-only connection to an index whose meta has what is `expected`.
+def connected(path: Path) -> sqlite3.Connection:
+    """Return a read-only connection to the index at `path`.
 
     Raises:
-        sqlite3.Error: There is no such file, or it is no index, damaged or another one.
+        sqlite3.Error: It cannot be opened.
     """
-    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
-    try:
-        if connection.execute("pragma schema_version").fetchone()[0] == 0:
-            raise sqlite3.DatabaseError("the index is empty")
-        meta = meta_of(connection)
-        if meta.get("whole") != "yes" or not expected.items() <= meta.items():
-            raise sqlite3.DatabaseError("the index is not the one that is wanted")
-        count = connection.execute("select count(*) from chunk").fetchone()[0]
-        if str(count) != meta.get("chunks"):
-            raise sqlite3.DatabaseError("the index has lost rows")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    return sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
 
 
-def meta_of(connection: sqlite3.Connection) -> dict[str, str]:
-    """Return what the index says of itself."""
-    return dict(connection.execute("select key, value from meta"))
-
-
-def read_meta(path: Path) -> dict[str, str]:
-    """Return the meta of the index at `path`; nothing if there is none that can be read."""
-    try:
-        with closing(open_index(path, {})) as connection:
-            return meta_of(connection)
-    except sqlite3.Error:
-        return {}
-
-
-def sources_in(meta: Mapping[str, str]) -> tuple[BuiltSource, ...]:
-    """Return the sources of the index whose meta this is.
+def meta_of(path: Path, connection: sqlite3.Connection) -> IndexMeta:
+    """Return what the index at `path` says of itself.
 
     Raises:
-        ValueError: It is damaged.
+        IndexFailure: It is no index, or has lost rows.
+        sqlite3.Error: It cannot be read.
     """
-    return _SOURCES.validate_json(meta.get("sources", "[]"))
-
-
-def lost_synopses(path: Path) -> tuple[str, ...]:
-    """Return the names that have a synopsis and no code in the index at `path`."""
+    if connection.execute("pragma schema_version").fetchone()[0] == 0:
+        raise damage(path, "the index is empty")
     try:
-        return _NAMES.validate_json(read_meta(path).get("synopses_without_code", "[]"))
-    except ValueError:
-        return ()
+        ((facts,),) = connection.execute("select * from meta")
+        meta = IndexMeta.model_validate_json(facts)
+    except ValueError as error:  # also of another number of rows or columns
+        raise damage(path, error) from error
+    if connection.execute("select count(*) from chunk").fetchone() != (meta.chunks,):
+        raise damage(path, "the index has lost rows")
+    return meta
 
 
-def built_sources(path: Path) -> tuple[BuiltSource, ...]:
-    """Return the sources of the index at `path`; none if there is no index that can be read."""
+def read_meta(path: Path) -> IndexMeta:
+    """Return the meta of the index at `path`; an empty one if there is none that can be read."""
     try:
-        return sources_in(read_meta(path))
-    except ValueError:
-        return ()
+        with closing(connected(path)) as connection:
+            return meta_of(path, connection)
+    except (sqlite3.Error, IndexFailure):
+        return IndexMeta()

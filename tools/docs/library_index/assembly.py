@@ -1,35 +1,33 @@
 """The library index: made of its parts in one go, opened for a search, made again after damage."""
 
 import hashlib
-import json
 import sqlite3
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import lru_cache
-from pathlib import Path
 
 from kopt.config.errors import SetupError
-from kopt.config.locks import file_lock
+from kopt.config.locks import try_lock
 from kopt.config.settings import Settings
 from kopt.tools.docs.build_records import BuildProgress, OnProgress
 from kopt.tools.docs.chunking.duplicates import merged
-from kopt.tools.docs.damage import LibraryUnreadable, PartsDamaged
+from kopt.tools.docs.damage import IndexFailure
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.entries import record_of, records_in
 from kopt.tools.docs.indexing.index_file import Sheet, index_version, write_index
 from kopt.tools.docs.indexing.index_meta import (
+    IndexMeta,
+    connected,
     library_folder,
     library_index_path,
-    open_index,
-    parts_path,
 )
-from kopt.tools.docs.indexing.open_indexes import file_state, opened
+from kopt.tools.docs.indexing.opened import file_state, opened
 from kopt.tools.docs.records import BuiltSource, Chunk
 from kopt.tools.docs.vectors import model_name
 from kopt.tools.docs.words.glossary import synopses_without_code
 
-from .parts import Parts, SourceParts
+from .parts import Parts, PartsDamaged, SourceParts
 
 REPORT_EVERY = 500
 """Documents between two calls of the progress callback."""
@@ -43,21 +41,23 @@ def index_key(sources: Sequence[SourceParts]) -> str:
     return digest.hexdigest()
 
 
-def assemble(parts: Parts, path: Path, on_progress: OnProgress) -> None:
-    """Write the index of all that `parts` are settled on to `path`, at once, over what is there."""
+def assemble(settings: Settings, on_progress: OnProgress) -> None:
+    """Write the index of all that the parts are settled on, at once, over what is there.
+
+    Raises:
+        PartsDamaged: One of them cannot be read.
+    """
+    parts = Parts(settings)
     sources = parts.sources()
-    places: dict[str, tuple[str, int]] = {}
-    chunks: list[Chunk] = []
-    for source in sources:
-        for key in source.keys:
-            for number, entry in enumerate(parts.entries(key)):
-                chunk = Chunk.model_validate_json(entry.record)
-                if chunk.uid not in places:
-                    places[chunk.uid] = (key, number)
-                    chunks.append(chunk)
-    before = {chunk.uid: chunk.also_at for chunk in chunks}
-    kept = merged(chunks)
     entries = lru_cache(maxsize=1)(parts.entries)  # chunks of one file follow each other
+    places: dict[str, tuple[str, int]] = {}
+    chunks: dict[str, Chunk] = {}
+    for key in (key for source in sources for key in source.keys):
+        for number, entry in enumerate(entries(key)):
+            chunk = Chunk.model_validate_json(entry.record)
+            places.setdefault(chunk.uid, (key, number))
+            chunks.setdefault(chunk.uid, chunk)
+    kept = merged(list(chunks.values()))
 
     def sheets() -> Iterator[Sheet]:
         for done, chunk in enumerate(kept):
@@ -65,23 +65,22 @@ def assemble(parts: Parts, path: Path, on_progress: OnProgress) -> None:
                 on_progress(BuildProgress("write", None, done, len(kept)))
             key, number = places[chunk.uid]
             entry = entries(key)[number]
-            if chunk.also_at != before[chunk.uid]:
+            if chunk is not chunks[chunk.uid]:  # it has further places
                 entry = entry._replace(record=record_of(chunk))
             yield Sheet(chunk, entry)
 
     counts = Counter(chunk.source for chunk in kept)
-    facts = [
-        BuiltSource(**one.source.facts(), files=len(one.keys), chunks=counts[one.source.key])
-        for one in sources
-    ]
-    meta = {
-        "key": index_key(sources),
-        "version": index_version(),
-        "model": model_name(),
-        "sources": json.dumps([one.model_dump(mode="json") for one in facts]),
-        "synopses_without_code": json.dumps(synopses_without_code(chunks)),
-    }
-    write_index(path, meta, sheets())
+    meta = IndexMeta(
+        key=index_key(sources),
+        version=index_version(),
+        model=model_name(),
+        sources=tuple(
+            BuiltSource(**one.source.facts(), files=len(one.keys), chunks=counts[one.source.key])
+            for one in sources
+        ),
+        synopses_without_code=tuple(synopses_without_code(chunks.values())),
+    )
+    write_index(library_index_path(settings), meta, sheets())
     on_progress(BuildProgress("write", None, len(kept), len(kept)))
 
 
@@ -94,7 +93,7 @@ def all_chunks(settings: Settings) -> Iterator[Chunk]:
     path = library_index_path(settings)
     if not path.exists():
         return
-    with closing(open_index(path, {})) as connection:
+    with closing(connected(path)) as connection:
         for (block,) in connection.execute("select records from body order by block"):
             yield from map(Chunk.model_validate_json, records_in(block))
 
@@ -113,16 +112,16 @@ def opened_library(settings: Settings) -> Generator[Collection | None]:
     """Open the library index for one search; None if it is not built.
 
     Raises:
-        LibraryDamaged: It turns out to be damaged, now or while it is read; see `heal`.
-        LibraryUnreadable: It cannot be read now, or was made by another version of kopt.
+        IndexFailure: It turns out to be damaged, now or while it is read, see `heal`; it cannot be
+            read now, or was made by another version of kopt.
     """
     path = library_index_path(settings)
     if not path.exists():
         yield None
         return
-    with opened(path, {}, is_own=False) as library:
-        if library.cache.meta.get("version") != index_version():
-            raise LibraryUnreadable(OUTDATED)
+    with opened(path, is_own=False) as library:
+        if library.cache.meta.version != index_version():
+            raise IndexFailure(path, OUTDATED, is_damaged=False)
         yield library
 
 
@@ -135,25 +134,22 @@ def heal(settings: Settings) -> str:
     path = library_index_path(settings)
     seen = file_state(path) if path.exists() else None
     try:
-        with file_lock(library_folder(settings) / "lock", _give_up):
+        lock = try_lock(library_folder(settings) / "lock")
+        if lock is None:
+            return BUILDING
+        try:
             if path.exists() and file_state(path) != seen:
                 return REBUILT
-            try:
-                with Parts(parts_path(settings)) as parts:
-                    if parts.sources():
-                        assemble(parts, path, lambda _progress: None)
-                        return REBUILT
-            except PartsDamaged:
-                parts_path(settings).unlink(missing_ok=True)
-            path.unlink(missing_ok=True)
-    except BlockingIOError:
-        return BUILDING
+            if Parts(settings).sources():
+                assemble(settings, lambda _progress: None)
+                return REBUILT
+        except PartsDamaged:
+            Parts(settings).drop()
+        finally:
+            lock.release()
+        path.unlink(missing_ok=True)
     except (OSError, sqlite3.Error, SetupError) as error:
         return (
             f"the library index is damaged and cannot be made again ({error}): run kopt docs build"
         )
     return REMOVED
-
-
-def _give_up() -> None:
-    raise BlockingIOError

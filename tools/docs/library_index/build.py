@@ -6,6 +6,7 @@ Whatever ends it, the old index stays readable and what was chunked is kept.
 
 import time
 from collections.abc import Generator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -21,21 +22,13 @@ from kopt.tools.docs.build_records import (
     OnProgress,
     SkippedSource,
 )
-from kopt.tools.docs.damage import PartsDamaged
-from kopt.tools.docs.indexing.index_meta import (
-    built_sources,
-    library_folder,
-    library_index_path,
-    lost_synopses,
-    parts_path,
-    read_meta,
-)
+from kopt.tools.docs.indexing.index_meta import library_folder, library_index_path, read_meta
 from kopt.tools.docs.library.harvest import Harvested, Selection, harvest
 from kopt.tools.docs.vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name
 
 from .assembly import assemble, index_key
-from .parts import Parts, SourceParts
-from .workers import ChunkWorkers, part_key
+from .parts import Parts, PartsDamaged, SourceParts
+from .workers import made_parts, part_key, worker_pool
 
 
 @dataclass
@@ -72,35 +65,40 @@ def build_library(selection: Selection, settings: Settings, on_progress: OnProgr
     """
     folder = ensure_folder(library_folder(settings))
     with file_lock(folder / "lock", lambda: on_progress(WAITING)):
-        for left in folder.glob(".new-*"):  # by a build that was killed while it wrote
+        for left in folder.rglob(".new-*"):  # by a build that was killed while it wrote
             left.unlink()
         try:
             return _built(selection, _Work(settings, on_progress))
         except PartsDamaged:  # what is kept only saves time
-            parts_path(settings).unlink()
+            Parts(settings).drop()
             return _built(selection, _Work(settings, on_progress))
 
 
 def _built(selection: Selection, work: _Work) -> BuildResult:
-    with Parts(parts_path(work.settings)) as parts:
-        _gather(selection, parts, work)
-        skipped = {one.source for one in work.skipped}
-        work.sources += [one for one in parts.sources() if one.source.key in skipped]
-        if not work.sources:
-            raise SetupError(
-                "no source could be had: "
-                + "; ".join(f"{one.source}: {one.reason}" for one in work.skipped)
-            )
-        is_new = _write(parts, work, selection.fresh)
+    _gather(selection, work)
+    parts = Parts(work.settings)
+    skipped = {one.source for one in work.skipped}
+    work.sources += [one for one in parts.sources() if one.source.key in skipped]
+    if not work.sources:
+        raise SetupError(
+            "no source could be had: "
+            + "; ".join(f"{one.source}: {one.reason}" for one in work.skipped)
+        )
+    parts.settle(work.sources)
+    meta = read_meta(library_index_path(work.settings))
+    is_new = selection.fresh or not meta.sources or meta.key != index_key(work.sources)
+    if is_new:
+        with work.timed("write"):
+            assemble(work.settings, work.on_progress)
     return _result(work, is_new)
 
 
-def _gather(selection: Selection, parts: Parts, work: _Work) -> None:
+def _gather(selection: Selection, work: _Work) -> None:
     """Obtain the sources and see that there is a part for each of their files."""
-    known = set[str]() if selection.fresh else parts.known()
-
+    known = set[str]() if selection.fresh else Parts(work.settings).known()
     found = harvest(selection, work.settings, work.on_progress)
-    with ChunkWorkers(work.settings.jobs) as workers:
+    pool = worker_pool(work.settings)
+    try:
         while True:
             with work.timed("download"):
                 one = next(found, None)
@@ -110,43 +108,31 @@ def _gather(selection: Selection, parts: Parts, work: _Work) -> None:
                 work.skipped.append(one)
                 continue
             with work.timed("read"):
-                work.sources.append(_read(one, known, parts, workers, work))
+                work.sources.append(_read(one, known, pool, work))
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _read(
-    harvested: Harvested, known: set[str], parts: Parts, workers: ChunkWorkers, work: _Work
+    harvested: Harvested, known: set[str], pool: ProcessPoolExecutor, work: _Work
 ) -> SourceParts:
     files = {part_key(file): file for file in harvested.files}
     new = [(key, file) for key, file in files.items() if key not in known]
-    work.reused += len(files) - len(new)
     done = len(files) - len(new)
+    work.reused += done
     name = harvested.source.key
     work.on_progress(BuildProgress("read", name, done, len(files)))
-    for part in workers.parts(new):
-        parts.add(part)
+    for _ in made_parts(new, Parts(work.settings), pool, work.settings.jobs):
         done += 1
         work.on_progress(BuildProgress("read", name, done, len(files)))
-    return SourceParts(harvested.source, tuple(files))
-
-
-def _write(parts: Parts, work: _Work, fresh: bool) -> bool:
-    """Write the index unless it is there; return whether it was written."""
-    path = library_index_path(work.settings)
-    parts.settle(work.sources)
-    is_readable = bool(built_sources(path))
-    if not fresh and is_readable and read_meta(path).get("key") == index_key(work.sources):
-        return False
-    with work.timed("write"):
-        assemble(parts, path, work.on_progress)
-    return True
+    return SourceParts(source=harvested.source, keys=tuple(files))
 
 
 def _result(work: _Work, is_new: bool) -> BuildResult:
     path = library_index_path(work.settings)
+    meta = read_meta(path)
     kept = {one.source for one in work.skipped}
-    sources = tuple(
-        one.model_copy(update={"kept": one.source in kept}) for one in built_sources(path)
-    )
+    sources = tuple(one.model_copy(update={"kept": one.source in kept}) for one in meta.sources)
     return BuildResult(
         index=str(path),
         is_new=is_new,
@@ -157,6 +143,6 @@ def _result(work: _Work, is_new: bool) -> BuildResult:
         files=sum(one.files for one in sources),
         reused_files=work.reused,
         seconds=work.seconds,
-        synopses_without_code=lost_synopses(path),
+        synopses_without_code=meta.synopses_without_code,
         degraded=WHAT_THE_EXTRA_ADDS if model_name() == NO_MODEL else None,
     )

@@ -17,12 +17,7 @@ from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
 from kopt.kernels.record import Record
 from kopt.tools.docs.build_records import WAITING, BuildResult, OnProgress
-from kopt.tools.docs.indexing.index_meta import (
-    built_sources,
-    library_folder,
-    library_index_path,
-    parts_path,
-)
+from kopt.tools.docs.indexing.index_meta import library_folder, library_index_path, read_meta
 from kopt.tools.docs.library.git_sources import git_choice
 from kopt.tools.docs.library.harvest import FolderChoice, Selection
 from kopt.tools.docs.library.packages import installable
@@ -156,7 +151,6 @@ def forget_source(name: str, settings: Settings, on_progress: OnProgress) -> Non
     Raises:
         ToolError: It is neither in the index nor a library; the message has what is.
     """
-    path = library_index_path(settings)
     with file_lock(ensure_folder(choices_folder(settings)) / "lock", lambda: on_progress(WAITING)):
         built = _built(settings)
         choices = read_choices(settings)
@@ -166,20 +160,19 @@ def forget_source(name: str, settings: Settings, on_progress: OnProgress) -> Non
         write_choices(choices.without(name), settings)
         if name not in built:
             return
-        with file_lock(library_folder(settings) / "lock"), Parts(parts_path(settings)) as parts:
+        with file_lock(library_folder(settings) / "lock"):
+            parts = Parts(settings)
             left = [one for one in parts.sources() if one.source.key != name]
             parts.settle(left)
             if left:
-                assemble(parts, path, on_progress)
+                assemble(settings, on_progress)
             else:
-                path.unlink(missing_ok=True)
+                library_index_path(settings).unlink(missing_ok=True)
 
 
 def _built(settings: Settings) -> list[str]:
     """Return the sources of the index; of one that does not say, those that it was made of."""
     path = library_index_path(settings)
-    built = [one.source for one in built_sources(path)]
-    if built or not path.exists():
-        return built
-    with file_lock(library_folder(settings) / "lock"), Parts(parts_path(settings)) as parts:
-        return [one.source.key for one in parts.sources()]
+    made_of = Parts(settings).made_of().sources if path.exists() else ()
+    stated = [one.source for one in read_meta(path).sources]
+    return stated or [one.source.key for one in made_of]

@@ -1,172 +1,90 @@
 """What builds keep from one to the next: the entries of each file, and what the index is made of.
 
-One SQLite file, committed every few files, so that a killed build goes on where it was and an
-unchanged file is never chunked again. Only the build, which holds the lock, writes it.
+A file of its own for each, whole or not there, so that a killed build goes on where it was and an
+unchanged file is never chunked again. Only a build, which holds the lock, changes what is kept.
 """
 
 import json
-import sqlite3
+import shutil
 import zlib
-from collections.abc import Generator, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from collections.abc import Sequence
 
-from kopt.config.errors import SetupError
-from kopt.tools.docs.damage import PartsDamaged, is_damage
+from kopt.config.files import ensure_folder, write_atomically
+from kopt.config.settings import Settings
+from kopt.kernels.record import Record
 from kopt.tools.docs.indexing.entries import IndexEntry, terms_version
+from kopt.tools.docs.indexing.index_meta import library_folder
 from kopt.tools.docs.sources import LibrarySource
 
-_FORMAT = 4
-COMMIT_EVERY = 8
-"""Files: what a killed build loses at most."""
-LOCKED_AFTER_S = 5.0
-"""How long another program may hold the file, a copy being made say."""
-_TABLES = """
-create table part (key text primary key, entries blob);
-create table source (
-  number integer primary key, terms text not null, facts text not null, parts text not null);
-"""
 
-
-@dataclass(frozen=True)
-class SourceParts:
+class SourceParts(Record):
     """A source and the keys of the parts that it consists of."""
 
     source: LibrarySource
     keys: tuple[str, ...]
 
 
-class Part(NamedTuple):
-    """The entries of one file as they are kept."""
+class MadeOf(Record):
+    """What the library index was last made of."""
 
-    key: str
-    entries: bytes
-
-
-def part_of(key: str, entries: Sequence[IndexEntry]) -> Part:
-    """Return the entries of one file as they are kept."""
-    rows = [(one.record, one.fields, one.vector.hex()) for one in entries]
-    return Part(key, zlib.compress(json.dumps(rows).encode()))
+    terms: str = ""
+    """`terms_version()` of the parts."""
+    sources: tuple[SourceParts, ...] = ()
 
 
-@contextmanager
-def _sound() -> Generator[None]:
-    """Raise PartsDamaged for damage, SetupError for a file that cannot be used now."""
-    try:
-        yield
-    except (ValueError, TypeError, zlib.error) as error:
-        raise PartsDamaged(error) from error
-    except sqlite3.Error as error:
-        if is_damage(error):
-            raise PartsDamaged(error) from error
-        raise SetupError(
-            f"what builds of the library index keep cannot be used now ({error}): try again later"
-        ) from error
+class PartsDamaged(Exception):
+    """A part cannot be read; a build does without what is kept."""
 
 
 class Parts:
-    """The open file; a context manager that commits on leaving, also when interrupted.
+    """The kept parts of one KOPT_HOME, by the key of their file."""
 
-    Whatever reads or writes it raises PartsDamaged, or SetupError if it cannot be used now.
-    """
+    def __init__(self, settings: Settings) -> None:
+        """Read nothing yet."""
+        self.folder = library_folder(settings) / "parts"
+        self._made_of = library_folder(settings) / "made_of.json"
 
-    def __init__(self, path: Path) -> None:
-        """Open the parts at `path`; a file that is damaged or of another format starts anew.
-
-        Raises:
-            SetupError: It cannot be used now, because another program has locked it say.
-        """
-        try:
-            with _sound():
-                self._connection = _opened(path)
-        except PartsDamaged:
-            path.unlink()
-            self._connection = _opened(path)
-        self._uncommitted = 0
-
-    def __enter__(self) -> Self:
-        """Return self."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Commit what is there and close."""
-        with closing(self._connection), suppress(sqlite3.DatabaseError):
-            self._connection.commit()
-
-    @_sound()
     def known(self) -> set[str]:
         """Return the keys of all parts."""
-        return {row[0] for row in self._connection.execute("select key from part")}
+        return {path.name for path in self.folder.glob("*")}
 
-    @_sound()
-    def add(self, part: Part) -> None:
-        """Keep the entries of one file."""
-        self._connection.execute("insert or replace into part values (?,?)", part)
-        self._uncommitted += 1
-        if self._uncommitted == COMMIT_EVERY:
-            self._connection.commit()
-            self._uncommitted = 0
+    def add(self, key: str, entries: Sequence[IndexEntry]) -> None:
+        """Keep the entries of one file; processes may do so at once."""
+        rows = [(one.record, one.fields, one.vector.hex()) for one in entries]
+        data = zlib.compress(json.dumps(rows).encode())
+        write_atomically(ensure_folder(self.folder) / key, data, durable=False)
 
-    @_sound()
     def entries(self, key: str) -> list[IndexEntry]:
-        """Return the entries of one file in order."""
-        query = "select entries from part where key = ?"
-        row: tuple[bytes] | None = self._connection.execute(query, (key,)).fetchone()
-        if row is None:
-            raise ValueError(f"the part {key} is not there")
-        return [
-            IndexEntry(record, fields, bytes.fromhex(vector))
-            for record, fields, vector in json.loads(zlib.decompress(row[0]))
-        ]
+        """Return the entries of one file in order.
 
-    @_sound()
-    def sources(self) -> list[SourceParts]:
+        Raises:
+            PartsDamaged: They are not there, or damaged.
+        """
+        try:
+            rows = json.loads(zlib.decompress((self.folder / key).read_bytes()))
+            return [IndexEntry(one, fields, bytes.fromhex(vector)) for one, fields, vector in rows]
+        except (OSError, ValueError, TypeError, zlib.error) as error:
+            raise PartsDamaged(f"the part {key} cannot be read: {error}") from error
+
+    def made_of(self) -> MadeOf:
+        """Return what the index was last made of; nothing if that is not known."""
+        try:
+            return MadeOf.model_validate_json(self._made_of.read_bytes())
+        except (OSError, ValueError):
+            return MadeOf()
+
+    def sources(self) -> tuple[SourceParts, ...]:
         """Return what the index was last made of, if by this version of kopt."""
-        rows = self._connection.execute(
-            "select facts, parts from source where terms = ? order by number", (terms_version(),)
-        )
-        return [
-            SourceParts(LibrarySource(**json.loads(facts)), tuple(json.loads(keys)))
-            for facts, keys in rows
-        ]
+        made_of = self.made_of()
+        return made_of.sources if made_of.terms == terms_version() else ()
 
-    @_sound()
     def settle(self, sources: Sequence[SourceParts]) -> None:
         """Keep `sources` as what the index is made of, and no part that is not of them."""
-        wanted = {key for source in sources for key in source.keys}
-        with self._connection:
-            self._connection.execute("delete from source")
-            self._connection.executemany(
-                "insert into source(terms, facts, parts) values (?,?,?)",
-                [
-                    (terms_version(), json.dumps(asdict(one.source)), json.dumps(one.keys))
-                    for one in sources
-                ],
-            )
-            unwanted = [(key,) for key in self.known() - wanted]
-            self._connection.executemany("delete from part where key = ?", unwanted)
+        made_of = MadeOf(terms=terms_version(), sources=tuple(sources))
+        write_atomically(self._made_of, made_of.model_dump_json())
+        for key in self.known() - {key for source in sources for key in source.keys}:
+            (self.folder / key).unlink()
 
-
-def _opened(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=LOCKED_AFTER_S)
-    try:
-        (version,) = connection.execute("pragma user_version").fetchone()
-        if version not in (0, _FORMAT):
-            raise sqlite3.DatabaseError("parts of another version of kopt")
-        # Safe when the process is killed; a power cut may cost the parts, never the index.
-        connection.execute("pragma synchronous=off")
-        if version == 0:
-            connection.executescript(f"begin; {_TABLES} pragma user_version={_FORMAT}; commit;")
-        connection.execute("select count(*) from source").fetchone()
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+    def drop(self) -> None:
+        """Forget all parts."""
+        shutil.rmtree(self.folder, ignore_errors=True)

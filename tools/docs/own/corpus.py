@@ -1,4 +1,4 @@
-"""What is searched: the files of the corpus, read in one go, and the key that names their content.
+"""What is searched: the files of the corpus as they are now, and the key that tells them apart.
 
 Everything here ships with kopt or was made on this machine: headers, problems, winners, manual,
 notes, GPU data sheets. `own_chunks.py` makes chunks of them. Further sources join by further
@@ -6,20 +6,19 @@ notes, GPU data sheets. `own_chunks.py` makes chunks of them. Further sources jo
 """
 
 import hashlib
-import threading
-import time
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
 
 from kopt import __version__
 from kopt.config.settings import Settings
 from kopt.kernels.shipped_kernels import FOLDERS
 from kopt.tools.docs.code_version import code_version
+from kopt.tools.docs.indexing.opened import file_state
 
 INDEX_CODE = ("*", "words/*", "words/synopses/*", "chunking/*", "indexing/*", "own/*")
 """Whose code and constants make the index of the corpus: glob patterns below tools/docs."""
@@ -42,8 +41,6 @@ class CorpusFile:
     path: str
     """Path as hits show it, with forward slashes."""
     file: Path
-    data: bytes = b""
-    """The content; nothing before the file was read."""
     is_ours: bool = True
     """False for what was made on this machine."""
 
@@ -59,8 +56,12 @@ class CorpusFile:
 
     @property
     def text(self) -> str:
-        """Return the text; bytes that are no UTF-8 are replaced."""
-        return self.data.decode("utf-8", errors="replace").replace("\r\n", "\n")
+        """Return the text; bytes that are no UTF-8 are replaced.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        return self.file.read_bytes().decode("utf-8", errors="replace").replace("\r\n", "\n")
 
 
 @dataclass(frozen=True)
@@ -69,47 +70,25 @@ class Corpus:
 
     files: tuple[CorpusFile, ...]
     key: str
-    """Hash of all contents and of the code that makes an index of them."""
+    """Hash of the states of all files and of the code that makes an index of them."""
     unread: tuple[str, ...] = ()
-    """Files that could not be read, with the reason."""
+    """Files that cannot be read, with the reason."""
 
 
-def read_corpus(settings: Settings) -> Corpus:
-    """Return the corpus as it is now; what cannot be read is left out and named."""
+def current_corpus(settings: Settings) -> Corpus:
+    """Return the corpus as it is now, without reading it; what cannot be read is named."""
     found: list[CorpusFile] = []
     unread: list[str] = []
-    digest = hashlib.sha256(f"{__version__}\n".encode())
-    for entry in _places(settings):
+    digest = hashlib.sha256(f"{__version__} {code_version(*INDEX_CODE)}\n".encode())
+    for file in _places(settings):
         try:
-            file = _read(entry)
+            state = _state(file)
         except OSError as error:
-            unread.append(f"{entry.path}: {error.strerror or error}")
+            unread.append(f"{file.path}: {error.strerror or error}")
             continue
         found.append(file)
-        digest.update(f"{file.source}\0{file.path}\0{len(file.data)}\0".encode(errors="replace"))
-        digest.update(file.data)
-        digest.update(_evidence_state(file))
-    digest.update(code_version(*INDEX_CODE).encode())
+        digest.update(f"{file.source}\0{file.path}\0{state}\n".encode(errors="replace"))
     return Corpus(tuple(found), digest.hexdigest()[:32], tuple(unread))
-
-
-def corpus_state(settings: Settings) -> tuple["FileState", ...]:
-    """Return what changes when a file of the corpus does, without reading any."""
-    return tuple(_state(place) for place in _places(settings))
-
-
-class FileState(NamedTuple):
-    """What tells a file from what it was before."""
-
-    path: str
-    facts: tuple[int, ...]
-    """Inode, size and times of change in nanoseconds; of a file that cannot be had, the error."""
-    receipt: bytes = b""
-
-    @property
-    def changed_ns(self) -> int:
-        """Return when it last changed, 0 for a file that cannot be had."""
-        return max(self.facts[2:], default=0)
 
 
 def _places(settings: Settings) -> Iterator[CorpusFile]:
@@ -151,37 +130,26 @@ def _listed(
         yield CorpusFile(source, f"{shown}/{path.name}", path, is_ours=is_ours)
 
 
-def _read(place: CorpusFile) -> CorpusFile:
-    size = place.file.stat().st_size
-    if not place.file.is_file() or size > MAX_FILE_BYTES:
+def _state(place: CorpusFile) -> str:
+    """Return what changes whenever a file or its receipts are replaced or written to."""
+    if not place.file.is_file() or place.file.stat().st_size > MAX_FILE_BYTES:
         raise OSError(f"no plain file of at most {MAX_FILE_BYTES:,} bytes")
-    return replace(place, data=place.file.read_bytes())
+    if not os.access(place.file, os.R_OK):
+        raise PermissionError("it must not be read")
+    has_receipts = place.source == "winners" and not place.path.endswith(".md")
+    receipts = sorted(place.file.parent.glob("*.json")) if has_receipts else []
+    return " ".join([str(file_state(place.file)), *map(_receipt_state, receipts)])
+
+
+def _receipt_state(path: Path) -> str:
+    with suppress(OSError):
+        return f"{path.name} {file_state(path)}"
+    return path.name
 
 
 def is_unproven(file: Path) -> bool:
     """Return whether a source of `winners` never ran on the GPU that it is for."""
     return file.parent.name == FOLDERS["unproven"]
-
-
-def _evidence_state(file: CorpusFile) -> bytes:
-    """Return what tells new receipts from old ones without reading their thousands of samples."""
-    if file.source != "winners" or file.path.endswith(".md"):
-        return b""
-    found: list[str] = []
-    for path in sorted(file.file.parent.glob("*.json")):
-        with suppress(OSError):
-            state = path.stat()
-            found.append(f"{path.name} {state.st_size} {state.st_mtime_ns}")
-    return "\n".join(found).encode()
-
-
-def _state(place: CorpusFile) -> FileState:
-    try:
-        state = place.file.stat()
-    except OSError as error:
-        return FileState(place.path, (error.errno or 0,))
-    facts = (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-    return FileState(place.path, facts, _evidence_state(place))
 
 
 @cache
@@ -197,37 +165,3 @@ def _user_problems(extra: Path | None) -> list[Path]:
     if extra is None:
         return []
     return [extra] if (extra / "problem.yaml").is_file() else _folders(extra)
-
-
-_SETTLES_IN_NS = 100_000_000
-"""Clocks of file systems are coarse: a file that changed just now may change again unseen."""
-
-
-class _Read(NamedTuple):
-    settings: Settings
-    state: tuple[FileState, ...]
-    corpus: Corpus
-    is_settled: bool
-
-
-_last: list[_Read] = []
-_guard = threading.Lock()
-"""Guards `_last`, also so that threads that start at once read once."""
-
-
-def current_corpus(settings: Settings) -> Corpus:
-    """Return the corpus, kept from the last call of this process if no file changed since."""
-    state = corpus_state(settings)
-    with _guard:
-        if _last:
-            last = _last[0]
-            if last.is_settled and (last.settings, last.state) == (settings, state):
-                return last.corpus
-        corpus = read_corpus(settings)
-        _last[:] = [_Read(settings, state, corpus, _is_settled(state))]
-    return corpus
-
-
-def _is_settled(state: tuple[FileState, ...]) -> bool:
-    newest = max((file.changed_ns for file in state), default=0)
-    return time.time_ns() - newest > _SETTLES_IN_NS

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 import yaml
@@ -39,15 +40,19 @@ def make_chunks(corpus: Corpus) -> list[Chunk]:
     """Return the chunks of all files, duplicates merged, in the order of the corpus."""
     chunks: list[Chunk] = []
     for file in sorted(corpus.files, key=_is_winner):
-        if file.source == "intrinsics":
-            chunks += _card_chunks(file)
-        elif file.path.endswith(".md"):
-            chunks += _page_chunks(file)
-        elif file.path.endswith(".yaml"):
-            chunks.append(_gpu_chunk(file) if file.source == "gpus" else _problem_chunk(file))
-        else:
-            chunks += _code_chunks(file, winner_facts(file) if _is_winner(file) else None)
+        with suppress(OSError):  # gone since: the next search has a corpus without it
+            chunks += _file_chunks(file)
     return _merged(_described(chunk) for chunk in chunks)
+
+
+def _file_chunks(file: CorpusFile) -> Iterable[Chunk]:
+    if file.source == "intrinsics":
+        return _card_chunks(file)
+    if file.path.endswith(".md"):
+        return _page_chunks(file)
+    if file.path.endswith(".yaml"):
+        return [_gpu_chunk(file) if file.source == "gpus" else _problem_chunk(file)]
+    return _code_chunks(file, winner_facts(file) if _is_winner(file) else None)
 
 
 def _is_winner(file: CorpusFile) -> bool:

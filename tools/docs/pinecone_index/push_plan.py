@@ -12,7 +12,8 @@ from pathlib import Path
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
-from kopt.tools.docs.indexing.index_meta import library_index_path, meta_of, open_index, sources_in
+from kopt.tools.docs.damage import IndexFailure
+from kopt.tools.docs.indexing.index_meta import connected, library_index_path, meta_of
 from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
 from kopt.tools.docs.library_index.assembly import all_chunks
 from kopt.tools.docs.records import Chunk
@@ -179,12 +180,12 @@ def namespace_of(settings: Settings) -> str | None:
 @lru_cache(maxsize=4)
 def _namespace(path: Path, *_state: int) -> str | None:
     try:
-        with closing(open_index(path, {})) as connection:
-            sources = sources_in(meta_of(connection))
+        with closing(connected(path)) as connection:
+            sources = meta_of(path, connection).sources
             rows = connection.execute(
                 "select uid, source, license from chunk order by uid"
             ).fetchall()
-    except (sqlite3.Error, ValueError):  # damaged: the next search heals it
+    except (sqlite3.Error, IndexFailure):  # damaged: the next search heals it
         return None
     public = {uid: key for uid, key, license_id in rows if is_public(key, license_id)}
     keys = set(public.values())

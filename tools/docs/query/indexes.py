@@ -2,21 +2,20 @@
 
 import sqlite3
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
-from kopt.tools.docs.damage import LibraryDamaged, LibraryUnreadable, OwnIndexDamaged
+from kopt.tools.docs.damage import IndexFailure
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.filters import Filters
+from kopt.tools.docs.indexing.index_meta import library_index_path
 from kopt.tools.docs.library_index.assembly import REBUILT, heal, opened_library
 from kopt.tools.docs.own.index import OwnIndex, opened_own
 
 Answer = TypeVar("Answer")
-_MOST_OWN_FAILURES = 2
-"""Failures of the file of kopt's own documents before its index is made in memory."""
 
 
 @dataclass(frozen=True)
@@ -55,22 +54,29 @@ def with_indexes(settings: Settings, use: Callable[[OpenIndexes], Answer]) -> An
     A damaged index is made again and `use` called once more; an index that is damaged again, or
     cannot be read, is done without.
     """
-    own_failures: list[Exception] = []
     said: str | None = None
     has_library = True
+    is_own_healed = False
+    own_failure: Exception | None = None
+    without = nullcontext[Collection | None](None)
     while True:
         try:
-            with ExitStack() as stack:
-                library = stack.enter_context(opened_library(settings)) if has_library else None
-                own = stack.enter_context(opened_own(settings, own_failures))
+            with (
+                opened_library(settings) if has_library else without as library,
+                opened_own(settings, own_failure) as own,
+            ):
                 return use(OpenIndexes(own, library, said))
-        except LibraryDamaged:
-            has_library = said is None
-            said = heal(settings)
-            has_library = has_library and said == REBUILT
-        except LibraryUnreadable as error:
-            said, has_library = str(error), False
-        except (OwnIndexDamaged, SetupError, OSError, sqlite3.Error) as error:
-            if len(own_failures) == _MOST_OWN_FAILURES:
+        except (IndexFailure, SetupError, OSError, sqlite3.Error) as error:
+            failed = error if isinstance(error, IndexFailure) else None
+            if failed and failed.path == library_index_path(settings):
+                is_first = said is None
+                said = heal(settings) if failed.is_damaged else str(failed)
+                has_library = is_first and said == REBUILT
+            elif failed and failed.is_damaged and not is_own_healed:
+                is_own_healed = True
+                with suppress(OSError):
+                    failed.path.unlink()
+            elif own_failure is None:
+                own_failure = error
+            else:
                 raise
-            own_failures.append(error)

@@ -12,7 +12,6 @@ from kopt.config.near_matches import close_names, did_you_mean
 from kopt.config.settings import Settings
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.filters import Filters
-from kopt.tools.docs.indexing.index_meta import sources_in
 from kopt.tools.docs.pinecone_index.asking import RemoteHits
 from kopt.tools.docs.records import (
     DocumentText,
@@ -154,7 +153,7 @@ def _sought(query: str, words: QueryWords, there: OpenIndexes, remote: RemoteHit
 
 
 def _has_vectors(library: Collection) -> bool:
-    return library.cache.meta.get("model") == model_name() != NO_MODEL
+    return library.cache.meta.model == model_name() != NO_MODEL
 
 
 @dataclass(frozen=True)
@@ -236,6 +235,6 @@ def _versions(there: OpenIndexes, filters: Filters) -> dict[str, str | None]:
     """Return the searched sources that hold something, with their versions."""
     versions = {file.source: file.version for file in reversed(there.own.corpus.files)}
     own = {source: versions[source] for source in SOURCES if source in versions}
-    library = sources_in(there.library.cache.meta) if there.library else ()
+    library = there.library.cache.meta.sources if there.library else ()
     found = own | {one.source: one.version for one in library}
     return {source: version for source, version in found.items() if filters.admits(source)}

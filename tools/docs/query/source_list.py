@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from kopt import __version__
 from kopt.config.settings import Settings
 from kopt.tools.docs.indexing.collection import Collection
-from kopt.tools.docs.indexing.index_meta import sources_in
 from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
 from kopt.tools.docs.own.corpus import KOPT_LICENSE, QUALITY
 from kopt.tools.docs.own.index import OwnIndex
@@ -30,7 +29,7 @@ def _listed(there: OpenIndexes, settings: Settings) -> SourcesResult:
     check_left_out(settings.without_sources, there.built)
     facts = (*_own(there.own), *_library(there.library))
     return SourcesResult(
-        index=there.own.place,
+        index=str(there.own.collection.cache.path),
         chunks=sum(one.chunks for one in facts),
         sources=facts,
         degraded="; ".join(reason for reason in (there.own.degraded, there.said) if reason) or None,
@@ -54,7 +53,7 @@ def _own(index: OwnIndex) -> Iterator[ListedSource]:
 
 def _library(library: Collection | None) -> Iterator[ListedSource]:
     """Yield what is in the library's index, then the known libraries that are not."""
-    built = sources_in(library.cache.meta) if library else ()
+    built = library.cache.meta.sources if library else ()
     for one in built:
         yield ListedSource.model_validate(one.model_dump(exclude={"kept"}))
     for known in KNOWN_LIBRARIES.values():

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.docs.damage import OwnIndexDamaged
+from kopt.tools.docs.damage import IndexFailure
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.entries import entry_of
 from kopt.tools.docs.indexing.filters import Filters
 from kopt.tools.docs.indexing.index_file import Sheet, fill
-from kopt.tools.docs.indexing.open_indexes import in_memory
+from kopt.tools.docs.indexing.index_meta import IndexMeta
+from kopt.tools.docs.indexing.opened import in_memory
 from kopt.tools.docs.query.search import search_documents
 from kopt.tools.docs.records import SearchRequest
 from kopt.tools.docs.words.tags import subjects_of
@@ -35,7 +36,7 @@ def connection() -> Iterator[sqlite3.Connection]:
         for chunk in (kernel, loader, host, *other)
     ]
     with closing(sqlite3.connect(":memory:")) as opened:
-        fill(opened, {}, sheets)
+        fill(opened, IndexMeta(), sheets)
         yield opened
 
 
@@ -59,7 +60,7 @@ def test_a_tag_that_nothing_has_finds_nothing(collection: Collection) -> None:
 
 def test_damaged_tags_are_a_damaged_index(connection: sqlite3.Connection) -> None:
     connection.execute("update tag set list = x'00'")
-    with pytest.raises(OwnIndexDamaged):
+    with pytest.raises(IndexFailure):
         in_memory(connection).by_subject(["loads"], EVERYTHING)
 
 

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kopt.tools.docs.damage import OwnIndexDamaged
+from kopt.tools.docs.damage import IndexFailure
 from kopt.tools.docs.indexing import index_file
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.entries import entry_of
 from kopt.tools.docs.indexing.filters import Filters
-from kopt.tools.docs.indexing.index_file import Sheet, SynopsisVectors, fill
-from kopt.tools.docs.indexing.open_indexes import in_memory
+from kopt.tools.docs.indexing.index_file import Sheet, fill
+from kopt.tools.docs.indexing.index_meta import IndexMeta
+from kopt.tools.docs.indexing.opened import in_memory
 from kopt.tools.docs.records import Chunk
 from kopt.tools.docs.vectors import DIMENSIONS, vector_model
 from support.written_index import function
@@ -46,7 +47,7 @@ def connection() -> Iterator[sqlite3.Connection]:
     card = bytes(DIMENSIONS)
     sheets = [Sheet(one, entry_of(one, one.symbol or "", one.path, card)) for one in kernels]
     with closing(sqlite3.connect(":memory:")) as opened:
-        fill(opened, {}, sheets)
+        fill(opened, IndexMeta(), sheets)
         yield opened
 
 
@@ -79,23 +80,23 @@ def test_a_filter_leaves_its_own(collection: Collection) -> None:
 
 def test_lost_vectors_are_a_damaged_index(connection: sqlite3.Connection) -> None:
     connection.execute("update synopsis set rows = x'00'")
-    with pytest.raises(OwnIndexDamaged):
+    with pytest.raises(IndexFailure):
         in_memory(connection).by_synopsis(np.ones(DIMENSIONS, np.float32), EVERYTHING)
 
 
 def test_without_a_model_there_are_no_vectors() -> None:
-    synopses = SynopsisVectors()
-    synopses.add(1, _kernel(SORTS))
-    with patch.object(index_file, "vector_model", lambda: None):
-        assert synopses.packed() == (b"", b"")
+    kernel = _kernel(SORTS)
+    sheet = Sheet(kernel, entry_of(kernel, SORTS, kernel.path, bytes(DIMENSIONS)))
+    with (
+        patch.object(index_file, "vector_model", lambda: None),
+        closing(sqlite3.connect(":memory:")) as connection,
+    ):
+        fill(connection, IndexMeta(), [sheet])
+        assert connection.execute("select ids, rows from synopsis").fetchall() == [(b"", b"")]
 
 
-def test_ids_ascend_though_synopses_are_grouped() -> None:
-    pytest.importorskip("wordllama", reason="the extra docs is not installed")
-    synopses = SynopsisVectors()
-    for chunk_id, symbol in enumerate((SORTS, MERGES, SORTS), start=1):
-        synopses.add(chunk_id, _kernel(symbol))
-    ids, rows = synopses.packed()
-    assert list(array("i", ids)) == [1, 2, 3]
+def test_ids_ascend_though_synopses_are_grouped(connection: sqlite3.Connection) -> None:
+    ((ids, rows),) = connection.execute("select ids, rows from synopsis")
+    assert list(array("i", ids)) == [2, 3, 4]
     first, second, third = (rows[at : at + DIMENSIONS] for at in range(0, len(rows), DIMENSIONS))
-    assert first == third != second
+    assert first != second == third

@@ -15,13 +15,13 @@ from kopt.config.settings import Settings
 from kopt.tools.docs.build_records import BuildProgress, BuildResult
 from kopt.tools.docs.indexing.index_meta import library_folder, library_index_path
 from kopt.tools.docs.library_index.assembly import all_chunks
-from kopt.tools.docs.library_index.parts import COMMIT_EVERY
 from kopt.tools.docs.query.search import read_document, search_documents
 from kopt.tools.docs.records import SearchRequest
 from kopt.tools.docs.words.glossary import WRITTEN_OVER
 from support.fake_harvest import ALPHA, BETA, fake_harvest, kernel
 
-FILES = 2 * COMMIT_EVERY
+KEPT = 8
+FILES = 2 * KEPT
 DEADLINE_S = 120
 KILLED_BUILD = """
 import sys
@@ -126,7 +126,7 @@ def test_progress_ends_each_step_with_everything_done(own_docs: Settings) -> Non
 
 def test_a_killed_build_goes_on_where_it_was(own_docs: Settings) -> None:
     words = [sys.executable, "-P", "-c", KILLED_BUILD]
-    facts = [str(own_docs.home), str(COMMIT_EVERY + 1), str(FILES)]
+    facts = [str(own_docs.home), str(KEPT + 1), str(FILES)]
     child = subprocess.Popen(
         [*words, *facts],
         stdin=subprocess.PIPE,
@@ -143,7 +143,7 @@ def test_a_killed_build_goes_on_where_it_was(own_docs: Settings) -> None:
     half_written.touch()
     result = fake_harvest(alpha=FILES).build(own_docs)
     assert not half_written.exists()
-    assert COMMIT_EVERY <= result.reused_files < FILES
+    assert KEPT <= result.reused_files < FILES
     assert result.chunks == FILES + 1
 
 

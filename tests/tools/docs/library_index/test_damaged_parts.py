@@ -1,4 +1,4 @@
-"""What builds keep when it is damaged, locked or in use: never a traceback, never a loss."""
+"""What builds keep when it is damaged or in use: never a traceback, never a loss."""
 
 import sqlite3
 import zlib
@@ -9,12 +9,11 @@ from unittest.mock import patch
 
 import pytest
 
-from kopt.config.errors import SetupError
 from kopt.config.locks import file_lock
 from kopt.config.settings import Settings
-from kopt.tools.docs.indexing.index_meta import library_folder, library_index_path, parts_path
-from kopt.tools.docs.library_index import parts as parts_module
+from kopt.tools.docs.indexing.index_meta import library_folder, library_index_path
 from kopt.tools.docs.library_index.assembly import BUILDING, REMOVED
+from kopt.tools.docs.library_index.parts import Parts
 from kopt.tools.docs.query.search import search_documents
 from kopt.tools.docs.records import SearchRequest
 from support.fake_harvest import fake_harvest
@@ -24,46 +23,29 @@ pytestmark = pytest.mark.slow  # an index damaged in every part
 QUERY = SearchRequest(query="walrus row")
 
 
-def _records_no_zlib(path: Path) -> None:
-    _execute(path, "update part set entries = x'00'")
+def _no_zlib(folder: Path) -> None:
+    _overwrite(folder, b"x")
 
 
-def _records_no_json(path: Path) -> None:
-    blob = zlib.compress(b"{")
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("update part set entries = ?", (blob,))
-        connection.commit()
+def _no_json(folder: Path) -> None:
+    _overwrite(folder, zlib.compress(b"{"))
 
 
-def _facts_of_another_shape(path: Path) -> None:
-    _execute(path, """update source set facts = '{"colour": 1}'""")
+def _another_shape(folder: Path) -> None:
+    _overwrite(folder, zlib.compress(b'[{"colour": 1}]'))
 
 
-def _pages_overwritten(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[4096:] = b"\xa5" * (len(data) - 4096)
-    path.write_bytes(data)
+def _gone(folder: Path) -> None:
+    for part in folder.iterdir():
+        part.unlink()
 
 
-def _second_page_overwritten(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[4096:8192] = b"\xa5" * 4096
-    path.write_bytes(data)
+DAMAGES = [_no_zlib, _no_json, _another_shape, _gone]
 
 
-DAMAGES = [
-    _records_no_zlib,
-    _records_no_json,
-    _facts_of_another_shape,
-    _pages_overwritten,
-    _second_page_overwritten,
-]
-
-
-def _execute(path: Path, statement: str) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute(statement)
-        connection.commit()
+def _overwrite(folder: Path, data: bytes) -> None:
+    for part in folder.iterdir():
+        part.write_bytes(data)
 
 
 def _ruined(path: Path) -> None:
@@ -78,7 +60,7 @@ def test_a_build_does_without_damaged_parts(
     library = fake_harvest()
     library.build(own_docs)
     _ruined(library_index_path(own_docs))
-    damage(parts_path(own_docs))
+    damage(Parts(own_docs).folder)
     assert library.build(own_docs, fresh=fresh).chunks == 3
     assert library.build(own_docs).reused_files == 3
     assert search_documents(QUERY, own_docs).hits[0].source in {"alpha", "beta"}
@@ -90,7 +72,7 @@ def test_a_search_removes_an_index_that_damaged_parts_cannot_make_again(
 ) -> None:
     fake_harvest().build(own_docs)
     _ruined(library_index_path(own_docs))
-    damage(parts_path(own_docs))
+    damage(Parts(own_docs).folder)
     assert search_documents(QUERY, own_docs).degraded == REMOVED
     assert search_documents(QUERY, own_docs).degraded is None
 
@@ -98,25 +80,20 @@ def test_a_search_removes_an_index_that_damaged_parts_cannot_make_again(
 def test_a_build_mends_an_index_that_does_not_say_its_sources(own_docs: Settings) -> None:
     library = fake_harvest()
     library.build(own_docs)
-    _execute(library_index_path(own_docs), "update meta set value = '5' where key = 'sources'")
+    with closing(sqlite3.connect(library_index_path(own_docs))) as connection:
+        connection.execute("update meta set facts = json_replace(facts, '$.sources', 5)")
+        connection.commit()
     assert library.build(own_docs).chunks == 3
 
 
-def test_locked_parts_stay_and_that_is_one_line(
-    own_docs: Settings, monkeypatch: pytest.MonkeyPatch
+def test_a_build_that_cannot_tell_what_the_index_was_made_of_makes_it_again(
+    own_docs: Settings,
 ) -> None:
     library = fake_harvest()
     library.build(own_docs)
-    path = parts_path(own_docs)
-    before = path.stat().st_ino
-    monkeypatch.setattr(parts_module, "LOCKED_AFTER_S", 0.0)
-    with closing(sqlite3.connect(path)) as other:
-        other.execute("begin exclusive")
-        with pytest.raises(SetupError, match="database is locked"):
-            library.build(own_docs)
-        _ruined(library_index_path(own_docs))
-        assert "database is locked" in (search_documents(QUERY, own_docs).degraded or "")
-    assert path.stat().st_ino == before
+    (library_folder(own_docs) / "made_of.json").write_text('[{"colour": 1}]')
+    _ruined(library_index_path(own_docs))
+    assert search_documents(QUERY, own_docs).degraded == REMOVED
     assert library.build(own_docs).reused_files == 3
 
 
@@ -132,7 +109,7 @@ def test_an_index_that_cannot_be_read_now_stays(own_docs: Settings) -> None:
     fake_harvest().build(own_docs)
     before = library_index_path(own_docs).stat().st_ino
     locked = sqlite3.OperationalError("database is locked")
-    with patch("kopt.tools.docs.indexing.open_indexes.open_index", side_effect=locked):
+    with patch("kopt.tools.docs.indexing.opened.connected", side_effect=locked):
         found = search_documents(QUERY, own_docs)
     assert "cannot be read now (database is locked)" in (found.degraded or "")
     assert library_index_path(own_docs).stat().st_ino == before

@@ -9,10 +9,11 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.tools.docs.indexing.filters import Filters
-from kopt.tools.docs.indexing.index_meta import built_sources, library_index_path, parts_path
-from kopt.tools.docs.indexing.open_indexes import close_all, opened
+from kopt.tools.docs.indexing.index_meta import library_index_path, read_meta
+from kopt.tools.docs.indexing.opened import opened
 from kopt.tools.docs.library_index.assembly import OUTDATED, REBUILT, REMOVED
 from kopt.tools.docs.library_index.choices import forget_source
+from kopt.tools.docs.library_index.parts import Parts
 from kopt.tools.docs.query.search import search_documents
 from kopt.tools.docs.records import SearchRequest, SearchResult
 from support.built_docs import copy_docs
@@ -56,7 +57,7 @@ def _vectors_cut(path: Path) -> None:
 
 def _sources_no_json(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("update meta set value = '[{' where key = 'sources'")
+        connection.execute("update meta set facts = json_replace(facts, '$.sources', '[{')")
         connection.commit()
 
 
@@ -99,7 +100,8 @@ def test_a_damaged_index_is_made_again_and_that_is_said_once(
 
 def test_without_parts_kopts_own_documents_answer(own_docs: Settings) -> None:
     fake_harvest().build(own_docs)
-    parts_path(own_docs).write_bytes(b"no database" * 1000)
+    for part in Parts(own_docs).folder.iterdir():
+        part.write_bytes(b"no part" * 1000)
     _pages_overwritten(library_index_path(own_docs))
     first = search_documents(OWN, own_docs)
     assert first.hits[0].symbol == "cp_async_wait_group"
@@ -116,7 +118,7 @@ def test_an_index_that_cannot_say_its_sources_loses_none_but_the_forgotten(
     path = library_index_path(own_docs)
     _sources_no_json(path)
     forget_source("alpha", own_docs, lambda progress: None)
-    assert [one.source for one in built_sources(path)] == ["beta"]
+    assert [one.source for one in read_meta(path).sources] == ["beta"]
 
 
 def test_a_search_under_way_keeps_the_index_that_it_began_with(own_docs: Settings) -> None:
@@ -124,21 +126,22 @@ def test_a_search_under_way_keeps_the_index_that_it_began_with(own_docs: Setting
     library.build(own_docs)
     path = library_index_path(own_docs)
     library.files[ALPHA] = {"csrc/gamma.cu": kernel("gamma")}
-    with opened(path, {}, is_own=False) as reader:
+    with opened(path, is_own=False) as reader:
         before = reader.by_name("alphaa_kernel", Filters())
         library.build(own_docs)
         assert reader.by_name("alphaa_kernel", Filters()) == before == [1]
         assert reader.whole(1).symbol == "alphaa_kernel"
-    with opened(path, {}, is_own=False) as reader:
+    with opened(path, is_own=False) as reader:
         assert reader.by_name("alphaa_kernel", Filters()) == []
         assert reader.whole(1).symbol == "gamma_kernel"
 
 
 def test_an_index_of_another_version_is_not_searched_and_that_is_said(own_docs: Settings) -> None:
     fake_harvest(alpha=1, beta=0).build(own_docs)
-    close_all()
     with closing(sqlite3.connect(library_index_path(own_docs))) as connection:
-        connection.execute("update meta set value = 'older' where key in ('key', 'version')")
+        connection.execute(
+            "update meta set facts = json_set(facts, '$.key', 'older', '$.version', 'older')"
+        )
         connection.commit()
     result = search_documents(OWN, own_docs)
     assert result.hits[0].symbol == "cp_async_wait_group"

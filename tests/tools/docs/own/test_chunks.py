@@ -13,7 +13,7 @@ from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.status import Status
 from kopt.tools.docs.chunking.brace_scanner import code_items
 from kopt.tools.docs.chunking.sizes import MOST_LINES, line_ranges
-from kopt.tools.docs.own.corpus import read_corpus
+from kopt.tools.docs.own.corpus import current_corpus
 from kopt.tools.docs.own.markdown_chunks import entries, sections
 from kopt.tools.docs.own.own_chunks import make_chunks
 from kopt.tools.docs.records import Chunk
@@ -140,7 +140,7 @@ def test_a_row_about_one_name_is_an_entry_with_its_columns() -> None:
 @pytest.fixture(scope="module")
 def chunks(tmp_path_factory: pytest.TempPathFactory) -> list[Chunk]:
     """The chunks of what ships."""
-    return make_chunks(read_corpus(Settings(home=tmp_path_factory.mktemp("home"))))
+    return make_chunks(current_corpus(Settings(home=tmp_path_factory.mktemp("home"))))
 
 
 def test_every_status_has_its_entry(chunks: list[Chunk]) -> None:
@@ -183,7 +183,7 @@ def test_code_that_stands_twice_is_one_chunk_with_both_places(chunks: list[Chunk
 
 def test_a_winner_says_its_speedup_and_device(own_docs: Settings) -> None:
     promote(own_docs, speedup=1.5)
-    (winner,) = [c for c in make_chunks(read_corpus(own_docs)) if c.symbol == "zebra_sum"]
+    (winner,) = [c for c in make_chunks(current_corpus(own_docs)) if c.symbol == "zebra_sum"]
     assert winner.title == "winner of synthetic, 1.50x on sm_90a: zebra_sum"
     assert "H100" in winner.comment
     assert winner.arch == ("sm90",)
@@ -194,7 +194,7 @@ def test_a_winner_without_a_sound_receipt_has_no_speedup(own_docs: Settings) -> 
     path = promote(own_docs, speedup=1.5)
     receipt = path.with_name("b8xh64.sm_90a.receipt.json")
     receipt.write_text(receipt.read_text("utf-8").replace("1.5", "9.5"), "utf-8")
-    (winner,) = [c for c in make_chunks(read_corpus(own_docs)) if c.symbol == "zebra_sum"]
+    (winner,) = [c for c in make_chunks(current_corpus(own_docs)) if c.symbol == "zebra_sum"]
     assert "x on" not in winner.title
     assert "speedup is not known" in winner.comment
 
@@ -202,12 +202,12 @@ def test_a_winner_without_a_sound_receipt_has_no_speedup(own_docs: Settings) -> 
 def test_a_receipt_of_other_code_is_not_believed(own_docs: Settings) -> None:
     path = promote(own_docs, speedup=1.5)
     path.write_text(path.read_text("utf-8") + "// edited\n", "utf-8")
-    (winner,) = [c for c in make_chunks(read_corpus(own_docs)) if c.symbol == "zebra_sum"]
+    (winner,) = [c for c in make_chunks(current_corpus(own_docs)) if c.symbol == "zebra_sum"]
     assert "of other code" in winner.comment
 
 
 def test_an_unproven_kernel_says_that_it_never_ran_there(own_docs: Settings) -> None:
-    chunks = make_chunks(read_corpus(own_docs))
+    chunks = make_chunks(current_corpus(own_docs))
     (kernel,) = [one for one in chunks if one.symbol == "nvfp4_quantize_blocks"]
     assert kernel.source == "winners"
     assert kernel.title == "unproven kernel of nvfp4_quantize for sm_100a: nvfp4_quantize_blocks"
@@ -223,7 +223,7 @@ def test_facts_of_other_code_are_not_told_of_an_unproven_kernel(
     shutil.copytree(PROBLEMS / "nvfp4_quantize", own)
     (source,) = (own / "unproven").glob("*.cu")
     source.write_text(source.read_text("utf-8").replace("nvfp4_quantize_blocks", "zebra_blocks"))
-    corpus = read_corpus(replace(own_docs, problems=tmp_path / "mine"))
+    corpus = current_corpus(replace(own_docs, problems=tmp_path / "mine"))
     (kernel,) = [one for one in make_chunks(corpus) if one.symbol == "zebra_blocks"]
     assert kernel.title.startswith("unproven kernel of nvfp4_quantize_mine for sm_100a")
     assert "estimated" not in kernel.comment

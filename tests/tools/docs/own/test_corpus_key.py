@@ -7,7 +7,7 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.tools.docs import code_version
 from kopt.tools.docs.code_version import code_files
-from kopt.tools.docs.own.corpus import INDEX_CODE, read_corpus
+from kopt.tools.docs.own.corpus import INDEX_CODE, current_corpus
 
 
 def test_data_that_make_an_index_are_in_its_key_as_code_is() -> None:
@@ -19,7 +19,7 @@ def test_data_that_make_an_index_are_in_its_key_as_code_is() -> None:
 def test_process_that_outlives_an_upgrade_keeps_the_key_of_the_code_it_runs(
     own_docs: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = read_corpus(own_docs).key
+    before = current_corpus(own_docs).key
     upgraded = tmp_path / "weights.py"
     upgraded.write_text("upgraded = True\n")
 
@@ -27,4 +27,4 @@ def test_process_that_outlives_an_upgrade_keeps_the_key_of_the_code_it_runs(
         return [upgraded]
 
     monkeypatch.setattr(code_version, "code_files", of_the_upgrade)
-    assert read_corpus(own_docs).key == before
+    assert current_corpus(own_docs).key == before

@@ -37,7 +37,7 @@ NOTES = [path for path in sorted((DOCS / "notes").glob("*.md")) if path.stem != 
 def _chunks(source: str) -> Iterator[Chunk]:
     folder = DOCS / source
     files = tuple(
-        CorpusFile(source, f"tools/docs/{source}/{path.name}", path, path.read_bytes())
+        CorpusFile(source, f"tools/docs/{source}/{path.name}", path)
         for path in sorted(folder.iterdir())
         if path.suffix in (".md", ".yaml") and path.stem != "families"
     )

@@ -102,7 +102,7 @@ def test_an_index_that_cannot_say_its_sources_has_no_namespace(settings: Setting
     assert namespace_of(settings) is not None
     path = library_index_path(settings)
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("update meta set value = '[{' where key = 'sources'")
+        connection.execute("update meta set facts = '[{'")
         connection.commit()
     os.utime(path, ns=(1, 1))
     assert namespace_of(settings) is None

@@ -7,7 +7,6 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.tools.docs.indexing.open_indexes import close_all
 from kopt.tools.docs.query.search import OFFER, read_document, search_documents
 from kopt.tools.docs.records import Chunk, SearchRequest, SearchResult
 from kopt.tools.docs.sources import SOURCES
@@ -210,7 +209,6 @@ def test_without_vectors_the_answer_says_what_is_missing(merged: Settings) -> No
 
 
 def test_threads_that_search_at_once_get_the_same_answer(merged: Settings) -> None:
-    close_all()
     request = SearchRequest(query="row pipeline", k=10)
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(search_documents, [request] * 16, [merged] * 16))

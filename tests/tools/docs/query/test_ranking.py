@@ -11,7 +11,8 @@ from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.entries import entry_of
 from kopt.tools.docs.indexing.filters import Filters
 from kopt.tools.docs.indexing.index_file import Sheet, fill
-from kopt.tools.docs.indexing.open_indexes import in_memory
+from kopt.tools.docs.indexing.index_meta import IndexMeta
+from kopt.tools.docs.indexing.opened import in_memory
 from kopt.tools.docs.query.query_words import query_words
 from kopt.tools.docs.query.ranking import RankQuery, fused, in_order, ranked, with_ties
 from kopt.tools.docs.vectors import DIMENSIONS, vector_model
@@ -37,7 +38,7 @@ def library() -> Iterator[Collection]:
     card = bytes(DIMENSIONS)
     sheets = [Sheet(one, entry_of(one, one.symbol or "", one.path, card)) for one in kernels]
     with closing(sqlite3.connect(":memory:")) as connection:
-        fill(connection, {}, sheets)
+        fill(connection, IndexMeta(), sheets)
         yield replace(in_memory(connection), is_own=False)
 
 

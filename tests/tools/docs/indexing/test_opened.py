@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +10,11 @@ from unittest.mock import patch
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.docs.damage import LibraryDamaged, LibraryUnreadable, is_damage, read_error
+from kopt.tools.docs.damage import read_error
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.filters import Filters
-from kopt.tools.docs.indexing.index_meta import library_index_path, open_index
-from kopt.tools.docs.indexing.open_indexes import opened
+from kopt.tools.docs.indexing.index_meta import connected, library_index_path
+from kopt.tools.docs.indexing.opened import opened
 from support.written_index import function, write_library
 
 MINE = function("mine", "csrc/otter.cu")
@@ -46,24 +45,21 @@ def test_a_mistake_of_kopt_and_a_lock_are_no_damage(tmp_path: Path) -> None:
             _error(one, "select 1", 1),
             sqlite3.OperationalError("disk I/O error"),
         ]
-    assert [is_damage(error) for error in errors] == [False] * 4
-    assert isinstance(read_error(False, errors[0]), LibraryUnreadable)
-    assert read_error(True, errors[0]) is errors[0]
+    assert [read_error(path, error).is_damaged for error in errors] == [False] * 4
+    assert "database is locked" in str(read_error(path, errors[0]))
 
 
-def test_a_file_that_is_no_database_and_one_of_another_kind_are_damage(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_damage(tmp_path: Path) -> None:
     path = tmp_path / "any.sqlite"
     path.write_bytes(b"no database" * 1000)
     with closing(sqlite3.connect(path)) as connection:
         error = _error(connection, "select * from meta")
-    assert is_damage(error)
-    assert isinstance(read_error(False, error), LibraryDamaged)
-    assert is_damage(sqlite3.DatabaseError("the index is not the one that is wanted"))
+    assert read_error(path, error).is_damaged
 
 
 def test_any_number_of_uids_is_looked_up(own_docs: Settings) -> None:
     write_library(own_docs, [MINE])
-    with opened(library_index_path(own_docs), {}, is_own=False) as library:
+    with opened(library_index_path(own_docs), is_own=False) as library:
         uids = [MINE.uid, *(f"mine:{number}.cu#1" for number in range(300_000))]
         assert library.by_uid(uids, Filters()) == [1]
 
@@ -77,16 +73,16 @@ def test_an_index_that_is_replaced_while_it_is_opened_is_read_as_what_it_is(
     write_library(elsewhere, [VLLM, MINE])
     without_mine = Filters(without=("mine",))
 
-    def replaced(where: Path, expected: Mapping[str, str]) -> sqlite3.Connection:
+    def replaced(where: Path) -> sqlite3.Connection:
         if library_index_path(elsewhere).exists():
             os.replace(library_index_path(elsewhere), path)
-        return open_index(where, expected)
+        return connected(where)
 
-    with opened(path, {}, is_own=False) as busy:
+    with opened(path, is_own=False) as busy:
         assert _sources(busy, without_mine) == {"vllm"}
         with (
-            patch("kopt.tools.docs.indexing.open_indexes.open_index", replaced),
-            opened(path, {}, is_own=False) as library,
+            patch("kopt.tools.docs.indexing.opened.connected", replaced),
+            opened(path, is_own=False) as library,
         ):
             assert library.cache is not busy.cache
             assert _sources(library, without_mine) == {"vllm"}

@@ -1,13 +1,18 @@
 """A query as words: what the indexes are asked for, what none of them has, what that resembles."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from kopt.config.near_matches import close_names
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.records import UnknownWord
 from kopt.tools.docs.words.code_tokens import exact_term, query_names, query_terms
 from kopt.tools.docs.words.lexicon import expansions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MOST_TERMS = 64
 NEAREST = 3
@@ -32,22 +37,28 @@ written."""
 
 @dataclass(frozen=True)
 class QueryWords:
-    """The words of a query against what there is."""
+    """A query as the indexes are asked, against what there is."""
 
+    text: str
+    """The query as it was asked, to find the definition of a symbol."""
     terms: Sequence[str]
     """Index terms of all words; what an absent name stands for takes its place."""
-    names: Sequence[str]
-    """Terms that stand for whole names; none if the query has only words."""
     prose: float
     """Share of its words that are no names of code."""
-    phrases: dict[str, str]
-    """Synonyms from the lexicon: index phrase to the text in the lexicon."""
-    known: dict[str, frozenset[str]]
-    """What may have matched, as it is shown, with the index terms that say so."""
-    libraries: frozenset[str]
+    names: Sequence[str] = ()
+    """Terms that stand for whole names; none if the query has only words."""
+    phrases: Sequence[str] = ()
+    """Synonyms from the lexicon, as index phrases."""
+    known: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    """What may have matched, as it is shown, with the index terms that say so: any one of them."""
+    libraries: frozenset[str] = frozenset()
     """Sources of production code that the query names."""
-    unknown: Sequence[str]
+    unknown: Sequence[str] = ()
     """Names that no document has and that stand for nothing."""
+    tags: Sequence[str] = ()
+    """Tags of what it is about, as code is tagged."""
+    vector: "NDArray[np.float32] | None" = None
+    """Vector of the whole query; None without a model."""
 
 
 def query_words(query: str, collections: Sequence[Collection]) -> QueryWords:
@@ -59,10 +70,11 @@ def query_words(query: str, collections: Sequence[Collection]) -> QueryWords:
     phrases = expansions(query)
     shown = {text: frozenset([phrase]) for phrase, text in phrases.items() if " " not in phrase}
     return QueryWords(
+        text=query,
         terms=[*query_terms(query)[:MOST_TERMS], *stand_ins],
         names=[*exact, *stand_ins] if exact else [],
         prose=1 - len(exact) / max(1, len(names)),
-        phrases=phrases,
+        phrases=list(phrases),
         known={name: frozenset(query_terms(name)) for name in names} | shown,
         libraries=frozenset(
             _LIBRARIES[word] for name in names if (word := name.lower()) in _LIBRARIES

@@ -1,9 +1,9 @@
 """Chunks as hits within a token budget: the first get the most room, the rest one line each."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from kopt.tools.docs.records import Chunk, FurtherHit, Hit
+from kopt.tools.docs.records import Chunk, FurtherHit, Hit, SearchRequest
 from kopt.tools.docs.visible_text import BYTES_PER_TOKEN, estimated_tokens, shown
 from kopt.tools.docs.words.code_tokens import terms_in
 from kopt.tools.docs.words.glossary import gloss_of
@@ -17,46 +17,34 @@ LEAST_EXCERPT_TOKENS = 50
 MOST_FURTHER = 3
 _HEADING_TOKENS = 12
 """Cost of licence and marks around a title and a location."""
+Words = Mapping[str, frozenset[str]]
+"""What may have matched, as it is shown, with the index terms that say so: any one of them."""
 _AS_IT_IS = ("source", "version", "license", "kind", "start_line", "end_line", "arch", "dtype")
 """Fields that a hit has of its chunk unchanged; text in the others is made harmless."""
 
 
-@dataclass(frozen=True)
-class QuoteLimits:
-    """What hits are made for."""
-
-    k: int
-    max_tokens: int
-    words: Mapping[str, frozenset[str]]
-    """What may have matched, as it is shown, with the index terms that say so: any one of them."""
-
-
-@dataclass(frozen=True)
-class QuotedHits:
+class QuotedHits(NamedTuple):
     """The part of an answer that the budget counts."""
 
     hits: tuple[Hit, ...]
     further: tuple[FurtherHit, ...]
-    left_out: int
     tokens: int
 
 
 def quoted_hits(
-    found: Iterable[tuple[Chunk, float]], matches: int, wanted: QuoteLimits
+    found: Iterable[tuple[Chunk, float]], request: SearchRequest, words: Words
 ) -> QuotedHits:
     """Return the best of `found` as hits and the next as further hits, within the budget.
 
-    `found` has chunks with their scores, best first, and is read only as far as needed; there are
-    `matches` in all.
+    `found` has chunks with their scores, best first, and is read only as far as needed.
     """
     hits: list[Hit] = []
     further: list[FurtherHit] = []
-    left = wanted.max_tokens
+    left = request.max_tokens
     for chunk, score in found:
-        places = wanted.k - len(hits)
-        room = _room(chunk, left, places) - _heading_tokens(chunk)
+        room = _room(chunk, left, request.k - len(hits)) - _heading_tokens(chunk)
         if not further and room >= LEAST_EXCERPT_TOKENS:
-            hit = _hit(chunk, score, room, wanted)
+            hit = _hit(chunk, score, room, words)
             hits.append(hit)
             left -= hit.tokens
             continue
@@ -70,12 +58,7 @@ def quoted_hits(
             break
         further.append(line)
         left -= cost
-    return QuotedHits(
-        hits=tuple(hits),
-        further=tuple(further),
-        left_out=matches - len(hits) - len(further),
-        tokens=wanted.max_tokens - left,
-    )
+    return QuotedHits(tuple(hits), tuple(further), request.max_tokens - left)
 
 
 def _room(chunk: Chunk, left: int, places: int) -> int:
@@ -94,12 +77,12 @@ def one_line(text: str) -> str:
     return shown(" ".join(text.split()))
 
 
-def _hit(chunk: Chunk, score: float, room: int, wanted: QuoteLimits) -> Hit:
+def _hit(chunk: Chunk, score: float, room: int, words: Words) -> Hit:
     names = (chunk.symbol or "", chunk.title, chunk.path, gloss_of(chunk))
     texts = (*names, chunk.comment, *chunk.tags, chunk.body)
-    looked_for = frozenset[str]().union(*wanted.words.values())
+    looked_for = frozenset[str]().union(*words.values())
     own = terms_in(" ".join(texts), looked_for)
-    matched = [word for word, terms in wanted.words.items() if terms & own]
+    matched = [word for word, terms in words.items() if terms & own]
     part = excerpt(chunk.body, looked_for, room)
     line = chunk.start_line + (0 if chunk.derived else part.first_line)
     path = one_line(chunk.path)
@@ -132,8 +115,7 @@ def _heading_tokens(chunk: Chunk) -> int:
 _CUT = " …"
 
 
-@dataclass(frozen=True)
-class Excerpt:
+class Excerpt(NamedTuple):
     """Lines of a document."""
 
     text: str

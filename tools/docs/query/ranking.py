@@ -6,9 +6,9 @@ in for those that hold its code alone.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kopt.tools.docs.indexing.collection import ChunkFacts, Collection
 from kopt.tools.docs.indexing.entries import symbol_name
@@ -16,10 +16,7 @@ from kopt.tools.docs.indexing.filters import Filters
 from kopt.tools.docs.indexing.postings import Scored
 from kopt.tools.docs.weights import OWN_CARDS, WEIGHTS
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+from .query_words import QueryWords
 
 Place = tuple[int, int]
 """Number of the collection, id of the chunk in it."""
@@ -63,73 +60,52 @@ def fused(lists: Iterable[RankedList]) -> dict[Place, float]:
 
 
 @dataclass(frozen=True)
-class RankQuery:
-    """A query as the indexes are asked."""
+class Candidate:
+    """A function or document that matches, by its best piece."""
 
-    text: str
-    """The query as it was asked, to find the definition of a symbol."""
-    terms: Sequence[str]
-    """Index terms of all words."""
-    prose: float
-    """Share of its words that are no names of code."""
-    names: Sequence[str] = ()
-    """Terms that stand for whole names."""
-    phrases: Sequence[str] = ()
-    """Synonyms of its words, as index phrases."""
-    libraries: frozenset[str] = frozenset()
-    """Sources that it names."""
-    tags: Sequence[str] = ()
-    """Tags of what it is about, as code is tagged."""
-    vector: "NDArray[np.float32] | None" = None
-    """Vector of the whole query; None without a model."""
-    remote: Callable[[], Sequence[str]] = tuple
-    """Gives the uids of Pinecone's hits, best first; waits for them."""
-
-
-@dataclass(frozen=True)
-class Ranked:
-    """One answer before it is quoted."""
-
-    collection: Collection
-    first: int
-    """Id of the first piece of the function."""
-    score: float
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """What matches a query, as far as it was asked for."""
-
-    matches: int
-    """Functions and documents of all lists; each list has an end."""
-    best: Sequence[Ranked]
-    """Best first."""
-
-
-@dataclass(frozen=True)
-class _Candidate:
     place: Place
+    """With the id of its first piece."""
+    collection: Collection
     facts: ChunkFacts
     score: float
-    is_own: bool
 
 
 def ranked(
-    collections: Sequence[Collection], sought: RankQuery, filters: Filters, most: int
-) -> Ranking:
-    """Return the `most` best of what matches in `collections`: kopt's own, and the library."""
+    collections: Sequence[Collection],
+    sought: QueryWords,
+    filters: Filters,
+    most: int,
+    remote: Callable[[], Sequence[str]] = tuple,
+) -> tuple[int, list[Candidate]]:
+    """Return how many match, as far as lists go, and the `most` best of them, best first.
+
+    Args:
+        collections: kopt's own documents, and the library.
+        sought: What is asked.
+        filters: What may be an answer.
+        most: Number of answers at most.
+        remote: Gives the uids of Pinecone's hits, best first; waits for them.
+    """
     lists = _by_words(collections, sought, filters)
     has_words = any(one.places for one in lists)
-    exact = _exact(collections, sought, filters)
+    name = symbol_name(sought.text)
+    exact = [
+        (number, chunk_id)
+        for number, one in enumerate(collections)
+        for chunk_id in one.by_name(name, filters)
+    ]
     lists.append(in_order(WEIGHTS.exact, exact))
     if not collections[-1].is_own:
         lists += _of_library(collections, sought, filters, has_words)
+        found = collections[-1].by_uid(remote(), filters)
+        last = len(collections) - 1
+        lists.append(in_order(WEIGHTS.remote, [(last, chunk_id) for chunk_id in found]))
     candidates = _candidates(collections, fused(lists), frozenset(exact), sought.libraries)
-    return Ranking(len(candidates), _picked(collections, candidates, most))
+    return len(candidates), _picked(candidates, most)
 
 
 def _by_words(
-    collections: Sequence[Collection], sought: RankQuery, filters: Filters
+    collections: Sequence[Collection], sought: QueryWords, filters: Filters
 ) -> list[RankedList]:
     lists = [in_order(WEIGHTS.words, _merged_by_words(collections, sought.terms, filters))]
     if sought.names and len(collections) == 1 and collections[0].is_own:
@@ -151,7 +127,7 @@ def _merged_by_words(
 
 
 def _of_library(
-    collections: Sequence[Collection], sought: RankQuery, filters: Filters, has_words: bool
+    collections: Sequence[Collection], sought: QueryWords, filters: Filters, has_words: bool
 ) -> Iterator[RankedList]:
     """Yield the lists of the library alone; `has_words`: whether it has any of the query."""
     last = len(collections) - 1
@@ -171,8 +147,6 @@ def _of_library(
         # Equal vectors may differ in the last bit of their cosines.
         said = [(place, round(cosine, 6)) for place, cosine in said]
         yield with_ties(WEIGHTS.synopsis * sought.prose, said)
-    remote = library.by_uid(sought.remote(), filters)
-    yield in_order(WEIGHTS.remote, [(last, chunk_id) for chunk_id in remote])
 
 
 def _merged(lists: Sequence[Scored]) -> list[Place]:
@@ -185,23 +159,14 @@ def _merged(lists: Sequence[Scored]) -> list[Place]:
     return [(-number, -chunk_id) for _score, number, chunk_id in best]
 
 
-def _exact(collections: Sequence[Collection], sought: RankQuery, filters: Filters) -> list[Place]:
-    name = symbol_name(sought.text)
-    return [
-        (number, chunk_id)
-        for number, one in enumerate(collections)
-        for chunk_id in one.by_name(name, filters)
-    ]
-
-
 def _candidates(
     collections: Sequence[Collection],
     scores: dict[Place, float],
     exact: frozenset[Place],
     libraries: frozenset[str],
-) -> list[_Candidate]:
+) -> list[Candidate]:
     """Return one candidate for each function, by its best piece."""
-    best: dict[Place, _Candidate] = {}
+    best: dict[Place, Candidate] = {}
     has_library = not collections[-1].is_own
     for number, one in enumerate(collections):
         for facts in one.facts(at for where, at in scores if where == number):
@@ -217,7 +182,7 @@ def _candidates(
             function = (number, facts.first)
             known = best.get(function)
             if known is None or score > known.score:
-                best[function] = _Candidate(function, facts, score, one.is_own)
+                best[function] = Candidate(function, one, facts, score)
     return list(best.values())
 
 
@@ -226,43 +191,25 @@ def _prior(facts: ChunkFacts) -> float:
     return float(prior * facts.quality**WEIGHTS.quality_exponent)
 
 
-def _picked(
-    collections: Sequence[Collection], candidates: Sequence[_Candidate], most: int
-) -> list[Ranked]:
+def _picked(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
     """Pick greedily; each hit of a file, and of kopt's own documents, makes its next count less."""
-    ordered = sorted(candidates, key=lambda one: (-one.score, one.place))
-    left = {candidate.place: candidate for candidate in ordered}
-    is_mixed = len({candidate.is_own for candidate in candidates}) > 1
+    left = sorted(candidates, key=lambda one: (-one.score, one.place))
+    is_mixed = len({candidate.collection.is_own for candidate in candidates}) > 1
     files: Counter[tuple[str, str]] = Counter()
     own = 0
-    picked: list[Ranked] = []
+    picked: list[Candidate] = []
 
-    def worth(one: _Candidate) -> float:
+    def worth(one: Candidate) -> float:
         times = files[one.facts.source, one.facts.path]
-        if not one.is_own:
+        if not one.collection.is_own:
             return float(one.score * WEIGHTS.file_saturation**times)
         among_own = float(one.score * WEIGHTS.own_file_saturation**times)
         return among_own * WEIGHTS.own_saturation**own if is_mixed else among_own
 
     while left and len(picked) < most:
-        best = _best(left.values(), worth)
-        number, first = best.place
-        picked.append(Ranked(collections[number], first, round(worth(best), 5)))
+        best = max(left, key=worth)
+        left.remove(best)
+        picked.append(replace(best, score=round(worth(best), 5)))
         files[best.facts.source, best.facts.path] += 1
-        own += best.is_own
-        del left[best.place]
+        own += best.collection.is_own
     return picked
-
-
-def _best(ordered: Iterable[_Candidate], worth: Callable[[_Candidate], float]) -> _Candidate:
-    """Return what is worth most; nothing is worth more than its score, the order of all."""
-    best: tuple[float, _Candidate] | None = None
-    for one in ordered:
-        if best is not None and best[0] >= one.score:
-            break
-        value = worth(one)
-        if best is None or value > best[0]:
-            best = (value, one)
-    if best is None:
-        raise ValueError("no candidate is left")
-    return best[1]

@@ -5,7 +5,7 @@ Asked are the indexes of this machine, and Pinecone where there is a key.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from kopt.config.errors import ToolError
 from kopt.config.near_matches import close_names, did_you_mean
@@ -25,8 +25,8 @@ from kopt.tools.docs.words.tags import subjects_of
 
 from .indexes import OpenIndexes, with_indexes
 from .query_words import NEAREST, QueryWords, nearest_words, query_words, unknown_words
-from .quoting import MOST_FURTHER, QuotedHits, QuoteLimits, quoted_hits
-from .ranking import Ranking, RankQuery, ranked
+from .quoting import MOST_FURTHER, QuotedHits, quoted_hits
+from .ranking import Candidate, ranked
 from .request import (
     check_left_out,
     checked_query,
@@ -44,15 +44,6 @@ OFFER = (
 OTHER_WORDS = "other words may find it: names as code spells them, or the name of a technique"
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """A request that was found to be sound."""
-
-    request: SearchRequest
-    query: str
-    filters: Filters
-
-
 def search_documents(request: SearchRequest, settings: Settings) -> SearchResult:
     """Return what there is about `request.query`, best first.
 
@@ -62,12 +53,7 @@ def search_documents(request: SearchRequest, settings: Settings) -> SearchResult
     """
     started = time.perf_counter()
     request = without_hidden(request, settings)
-
-    def answer(there: OpenIndexes) -> SearchResult:
-        filters = filters_of(request, there.built)  # before the query: they are those of a batch
-        return _answer(_Asked(request, checked_query(request), filters), there, settings)
-
-    result = with_indexes(settings, answer)
+    result = with_indexes(settings, lambda there: _answer(request, there, settings))
     elapsed_ms = round((time.perf_counter() - started) * 1e3, 2)
     return result.model_copy(update={"elapsed_ms": elapsed_ms})
 
@@ -107,79 +93,72 @@ def _near_uids(uid: str, there: OpenIndexes, settings: Settings) -> tuple[str, .
     return close_names(uid, seen, NEAREST)
 
 
-def _answer(asked: _Asked, there: OpenIndexes, settings: Settings) -> SearchResult:
-    collections = there.collections(asked.filters)
-    remote = RemoteHits(asked.query, asked.filters, there.built)
-    if asked.request.backend == "auto" and there.library in collections:
+def _answer(request: SearchRequest, there: OpenIndexes, settings: Settings) -> SearchResult:
+    filters = filters_of(request, there.built)  # before the query: they are those of a batch
+    query = checked_query(request)
+    collections = there.collections(filters)
+    remote = RemoteHits(query, filters, there.built)
+    if request.backend == "auto" and there.library in collections:
         remote.ask(settings)
-    words = query_words(asked.query, collections)
-    sought = _sought(asked.query, words, there, remote)
-    most = asked.request.k * asked.request.page + MOST_FURTHER
-    page = _page(ranked(collections, sought, asked.filters, most), asked, words)
+    sought = _sought(query, collections, there)
+    most = request.k * request.page + MOST_FURTHER
+    matches, best = ranked(collections, sought, filters, most, remote.uids)
+    quoted, end = _page(best, request, sought)
     # A word to suggest may be one of what is left out.
-    unknown = unknown_words(words, [] if asked.filters.without else collections)
+    unknown = unknown_words(sought, [] if filters.without else collections)
+    advice: str | None = None
+    if not (quoted.hits or quoted.further):
+        beyond = f"page {request.page} is beyond the last; ask for page 1"
+        advice = beyond if matches else _advice(filters, there, sought, unknown)
+    is_offered = there.library is None and there.said is None and filters.sources is None
     return SearchResult(
-        query=asked.query,
+        query=query,
         backend="embedded+pinecone" if remote.has_answered else "embedded",
         degraded=_degraded(there, collections, remote),
         elapsed_ms=0.0,
-        sources=_versions(there, asked.filters),
-        hits=page.quoted.hits,
-        further=page.quoted.further,
-        left_out=page.quoted.left_out,
-        page=asked.request.page,
-        next_page=page.following,
+        sources=_versions(there, filters),
+        hits=quoted.hits,
+        further=quoted.further,
+        left_out=matches - end - len(quoted.further),
+        page=request.page,
+        next_page=request.page + 1 if quoted.hits and end < matches else None,
         unknown_words=unknown,
-        offer=OFFER if _offers_library(asked, there) else None,
-        advice=_advice(asked, there, sought, page, unknown),
-        tokens=page.quoted.tokens,
-        max_tokens=asked.request.max_tokens,
+        offer=OFFER if is_offered else None,
+        advice=advice,
+        tokens=quoted.tokens,
+        max_tokens=request.max_tokens,
     )
 
 
-def _sought(query: str, words: QueryWords, there: OpenIndexes, remote: RemoteHits) -> RankQuery:
-    model = vector_model() if there.library and _has_vectors(there.library) else None
-    return RankQuery(
-        text=query,
-        terms=words.terms,
-        names=words.names,
-        prose=words.prose,
-        phrases=list(words.phrases),
-        libraries=words.libraries,
-        tags=subjects_of(query) if there.library else (),
-        vector=model.query(query) if model else None,
-        remote=remote.uids,
-    )
+def _sought(query: str, collections: Sequence[Collection], there: OpenIndexes) -> QueryWords:
+    words = query_words(query, collections)
+    if there.library is None:
+        return words
+    model = vector_model() if _has_vectors(there.library) else None
+    return replace(words, tags=subjects_of(query), vector=model.query(query) if model else None)
 
 
 def _has_vectors(library: Collection) -> bool:
     return library.cache.meta.model == model_name() != NO_MODEL
 
 
-@dataclass(frozen=True)
-class _Page:
-    """The part of a ranking that is shown."""
+def _page(
+    best: Sequence[Candidate], request: SearchRequest, sought: QueryWords
+) -> tuple[QuotedHits, int]:
+    """Return the page that is asked for, and where its hits end in `best`.
 
-    matches: int
-    """Number of hits of the whole ranking."""
-    quoted: QuotedHits
-    following: int | None
-
-
-def _page(found: Ranking, asked: _Asked, words: QueryWords) -> _Page:
-    """Return the page that is asked for; each begins after the last hit of the one before."""
-    wanted = QuoteLimits(asked.request.k, asked.request.max_tokens, words.known)
-    begin = 0
-    quoted = quoted_hits([], 0, wanted)
-    for _number in range(asked.request.page):
+    Each page begins after the last hit of the one before.
+    """
+    quoted = QuotedHits((), (), 0)
+    end = 0
+    for _number in range(request.page):
         chunks = (
-            (without_places(one.collection.whole(one.first), asked.filters.without), one.score)
-            for one in found.best[begin:]
+            (without_places(one.collection.whole(one.place[1]), request.without), one.score)
+            for one in best[end:]
         )
-        quoted = quoted_hits(chunks, found.matches - begin, wanted)
-        begin += len(quoted.hits)
-    has_more = bool(quoted.hits) and begin < found.matches
-    return _Page(found.matches, quoted, asked.request.page + 1 if has_more else None)
+        quoted = quoted_hits(chunks, request, sought.known)
+        end += len(quoted.hits)
+    return quoted, end
 
 
 def _degraded(
@@ -193,25 +172,14 @@ def _degraded(
     return "; ".join(reason for reason in reasons if reason) or None
 
 
-def _offers_library(asked: _Asked, there: OpenIndexes) -> bool:
-    return there.library is None and there.said is None and asked.filters.sources is None
-
-
 def _advice(
-    asked: _Asked,
-    there: OpenIndexes,
-    sought: RankQuery,
-    page: _Page,
-    unknown: Sequence[UnknownWord],
+    filters: Filters, there: OpenIndexes, sought: QueryWords, unknown: Sequence[UnknownWord]
 ) -> str | None:
-    if page.quoted.hits or page.quoted.further:
-        return None
-    if page.matches:
-        return f"page {asked.request.page} is beyond the last; ask for page 1"
-    said = [_near_symbols(asked.filters, there)]
-    unfiltered = Filters(without=asked.filters.without)
-    if asked.filters != unfiltered:
-        others = ranked(there.collections(unfiltered), sought, unfiltered, 0).matches
+    """Return what to try where nothing was found."""
+    said = [_near_symbols(filters, there)]
+    unfiltered = Filters(without=filters.without)
+    if filters != unfiltered:
+        others, _best = ranked(there.collections(unfiltered), sought, unfiltered, 0)
         said += [f"without the filters {others} documents match"] if others else []
     if not any(said) and not any(one.nearest for one in unknown):
         said = [OTHER_WORDS]

@@ -13,8 +13,8 @@ from kopt.tools.docs.indexing.filters import Filters
 from kopt.tools.docs.indexing.index_file import Sheet, fill
 from kopt.tools.docs.indexing.index_meta import IndexMeta
 from kopt.tools.docs.indexing.opened import in_memory
-from kopt.tools.docs.query.query_words import query_words
-from kopt.tools.docs.query.ranking import RankQuery, fused, in_order, ranked, with_ties
+from kopt.tools.docs.query.query_words import QueryWords, query_words
+from kopt.tools.docs.query.ranking import fused, in_order, ranked, with_ties
 from kopt.tools.docs.vectors import DIMENSIONS, vector_model
 from kopt.tools.docs.words.code_tokens import query_terms
 from support.written_index import function
@@ -47,9 +47,9 @@ def _scores(collection: Collection, prose: float, words: str = "rows") -> dict[i
     model = vector_model()
     assert model is not None
     vector = model.query("sorting network")
-    sought = RankQuery(text=words, terms=query_terms(words), prose=prose, vector=vector)
-    best = ranked([collection], sought, Filters(), most=9).best
-    return {one.first: one.score for one in best}
+    sought = QueryWords(text=words, terms=query_terms(words), prose=prose, vector=vector)
+    _matches, best = ranked([collection], sought, Filters(), most=9)
+    return {one.place[1]: one.score for one in best}
 
 
 def test_what_is_said_to_do_it_comes_before_what_has_the_same_words(library: Collection) -> None:

@@ -1,10 +1,15 @@
 """GPU data sheets: the limits and peaks of each GPU that kopt knows, from config/gpus/*.yaml."""
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 
 from .errors import ToolError
+from .near_matches import near_matches
+from .plain_text import plain
+
+_ARCH = re.compile(r"sm_\d{2,3}[af]?")
 
 
 @dataclass(frozen=True)
@@ -34,10 +39,17 @@ class GpuSpec:
     null_kernel_measured_on: str
     """The GPU on which that time was measured; another one's time is taken over."""
 
+    def describes(self, device_name: str) -> bool:
+        """Return whether the driver's name of a device has this GPU's in it, as words of its own.
+
+        `NVIDIA GH200 480GB` is no H200, and an `NVIDIA L40S` no L4.
+        """
+        return re.search(rf"\b{re.escape(self.name)}\b", device_name) is not None
+
 
 @lru_cache
 def load_gpus() -> dict[str, GpuSpec]:
-    """Return every data sheet, by upper-case name."""
+    """Return every data sheet, by name."""
     import yaml
 
     gpus: dict[str, GpuSpec] = {}
@@ -50,6 +62,39 @@ def load_gpus() -> dict[str, GpuSpec]:
     return gpus
 
 
+def featured_gpus() -> list[GpuSpec]:
+    """Return the data-center GPUs whose limits are listed for every kernel."""
+    return [load_gpus()[name] for name in ("A100", "B200", "H100", "H200")]
+
+
+def gpu_named(text: str) -> GpuSpec | None:
+    """Return the data sheet of `text`, however it is spelled: `RTX 4090`, `rtx4090`, `rtx-4090`."""
+
+    def letters(name: str) -> str:
+        return re.sub(r"[\s_-]", "", name).casefold()
+
+    return next((gpu for gpu in load_gpus().values() if letters(gpu.name) == letters(text)), None)
+
+
+def arch_named(text: str) -> str:
+    """Return the compiler target that `text` is, or that of the GPU which it names.
+
+    Raises:
+        ToolError: It is no target and no GPU, or no data sheet has the target's limits.
+    """
+    gpu = gpu_named(text)
+    if gpu is not None:
+        return gpu.arch
+    if not _ARCH.fullmatch(text):
+        known = [*load_gpus(), *sorted({gpu.arch for gpu in load_gpus().values()})]
+        raise ToolError(
+            f"{plain(text)!r} is neither an architecture such as sm_90a nor a GPU such as H100; "
+            f"{near_matches(text, known)}"
+        )
+    gpu_for_arch(text)
+    return text
+
+
 def gpu_for_arch(arch: str) -> GpuSpec:
     """Return the data sheet whose limits stand for `arch`: B200 for sm_100a, H100 for sm_90a.
 
@@ -57,7 +102,7 @@ def gpu_for_arch(arch: str) -> GpuSpec:
         ToolError: No data sheet has this architecture.
     """
     wanted = arch.rstrip("af")
-    for name in ("B200", "H100", "A100", *load_gpus()):
+    for name in ("B200", "H100", "A100", "L40S", *load_gpus()):
         gpu = load_gpus()[name]
         if gpu.arch.rstrip("af") == wanted:
             return gpu

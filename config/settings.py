@@ -6,6 +6,7 @@ resolves `Settings` once and passes it down.
 
 import os
 import platform
+import pwd
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -175,7 +176,7 @@ def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Se
     cuda_home = environment.get("CUDA_HOME") or environment.get("CUDA_PATH")
     home = environment.get("KOPT_HOME")
     return Settings(
-        home=Path(home).expanduser() if home else Path.home() / ".kopt",
+        home=_absolute(home) if home else _user_home(environment) / ".kopt",
         problems=_optional_path(environment.get("KOPT_PROBLEMS")),
         nvcc=_optional_path(environment.get("KOPT_NVCC")),
         cuda_home=_optional_path(cuda_home),
@@ -234,6 +235,25 @@ def project_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
     return _optional_path(environment.get("CLAUDE_PROJECT_DIR"))
 
 
+def _absolute(text: str) -> Path:
+    """Return a path that means the same in every process: workers have another working folder."""
+    return Path(text).expanduser().absolute()
+
+
+def _user_home(environment: Mapping[str, str]) -> Path:
+    """Return the user's home folder; an empty HOME is none.
+
+    Raises:
+        ToolError: There is neither HOME nor an entry of the user in the password database.
+    """
+    if home := environment.get("HOME"):
+        return Path(home)
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        raise ToolError("this user has no home folder: set HOME or KOPT_HOME") from None
+
+
 def _package_index(environment: Mapping[str, str]) -> str:
     set_ones = (environment.get(name) for name in _PACKAGE_INDEX_VARIABLES)
     return next((index for index in set_ones if index), DEFAULT_PACKAGE_INDEX)
@@ -269,4 +289,4 @@ def _printable(name: str, environment: Mapping[str, str]) -> str | None:
 
 
 def _optional_path(text: str | None) -> Path | None:
-    return Path(text).expanduser() if text else None
+    return _absolute(text) if text else None

@@ -12,19 +12,19 @@ from typing import Any
 
 import click
 
-from kopt.config.gpu_specs import gpu_for_arch
+from kopt.config.errors import ToolError
+from kopt.config.gpu_specs import arch_named
 from kopt.config.settings import DEFAULT_ARCH
 
-ARCH = re.compile(r"sm_\d{2,3}[af]?")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def one_arch(_: click.Context, __: click.Parameter, text: str) -> str:
-    """Read `sm_100a`; refuse what has another form, or no data sheet here."""
-    if not ARCH.fullmatch(text):
-        raise click.BadParameter(f"{text!r} is not an architecture such as sm_100a or sm_90a")
-    gpu_for_arch(text)
-    return text
+    """Read `sm_100a`, or `B200`; refuse what has another form, or no data sheet here."""
+    try:
+        return arch_named(text)
+    except ToolError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def optional_arch(ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:

@@ -72,10 +72,9 @@ def _sheet(report: RunReport) -> GpuSpec | None:
     """Return the data sheet of the GPU: of the one measured on, else of the target."""
     if report.gpu is None:
         return gpu_for_arch(report.arch)
-    words = report.gpu.name.split()
     fitting = (
         sheet
         for sheet in load_gpus().values()
-        if sheet.name in words and sheet.sm_count == report.gpu.sm_count
+        if sheet.describes(report.gpu.name) and sheet.sm_count == report.gpu.sm_count
     )
     return next(fitting, None)

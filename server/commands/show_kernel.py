@@ -4,7 +4,7 @@ from itertools import chain
 
 import click
 
-from kopt.config.gpu_specs import load_gpus
+from kopt.config.gpu_specs import featured_gpus
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.candidate_guide import candidate_skeleton
 from kopt.kernels.problem_loader import find_kernel
@@ -33,7 +33,7 @@ def command(session: Session, kernel: str, example: bool, skeleton: bool) -> int
         raise click.UsageError("--example and --skeleton exclude each other")
     problem, workload = find_kernel(kernel, session.settings.problems)
     model = workload_bytes(problem, workload)
-    rooflines = [roofline(model, gpu) for gpu in load_gpus().values()]
+    rooflines = [roofline(model, gpu) for gpu in featured_gpus()]
     shipped = visible_kernels(problem, workload, session.settings)
     empty = candidate_skeleton(problem)
     reference = problem.folder / "reference.cu"

@@ -7,11 +7,10 @@ import re
 from typing import TYPE_CHECKING
 
 from kopt.config.errors import ToolError
-from kopt.config.gpu_specs import gpu_for_arch, load_gpus
+from kopt.config.gpu_specs import arch_named
 from kopt.config.settings import Settings
-from kopt.server.options import ARCH
 
-from .refusal import nearest, shown
+from .refusal import shown
 from .serve_options import ServeOptions
 
 if TYPE_CHECKING:
@@ -86,9 +85,4 @@ def chosen_archs(archs: tuple[str, ...]) -> tuple[str, ...]:
     Raises:
         ToolError: One is no target, or kopt has no data sheet for it.
     """
-    for arch in archs:
-        if not ARCH.fullmatch(arch):
-            known = sorted({gpu.arch for gpu in load_gpus().values()})
-            raise ToolError(f"arch {shown(arch)} is unknown, {nearest(arch, known)}")
-        gpu_for_arch(arch)
-    return tuple(dict.fromkeys(archs))
+    return tuple(dict.fromkeys(map(arch_named, archs)))

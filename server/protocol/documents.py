@@ -13,7 +13,7 @@ from typing import Any, cast
 from rich.console import Console, Group
 
 from kopt.config.errors import ToolError
-from kopt.config.gpu_specs import load_gpus
+from kopt.config.gpu_specs import featured_gpus, gpu_named, load_gpus
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.candidate_guide import GUIDE, candidate_skeleton
@@ -45,7 +45,7 @@ def kernel_document(kernel_id: str, settings: Settings) -> str:
     """Return everything that a candidate's author needs, as Markdown."""
     problem, workload = known_kernel(kernel_id, settings)
     model = workload_bytes(problem, workload)
-    lines = [roofline(model, gpu) for gpu in load_gpus().values()]
+    lines = [roofline(model, gpu) for gpu in featured_gpus()]
     written = StringIO()
     console = Console(file=written, width=_WIDTH, color_system=None, emoji=False, highlight=False)
     console.print(Group(*problem_view(problem, workload, model, lines)))
@@ -75,9 +75,9 @@ def kernel_index(settings: Settings) -> str:
 
 def gpu_document(name: str) -> str:
     """Return the data sheet of the GPU `name`, in any case of letters."""
-    gpu = load_gpus().get(name.upper())
+    gpu = gpu_named(name)
     if gpu is None:
-        raise ToolError(f"no data sheet for {shown(name)}: {nearest(name.upper(), load_gpus())}")
+        raise ToolError(f"no data sheet for {shown(name)}: {nearest(name, load_gpus())}")
     return render(gpu_facts(gpu)) + "\n"
 
 

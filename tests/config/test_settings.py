@@ -1,5 +1,9 @@
 """What the environment decides, and what of it may be handed on."""
 
+import os
+import pwd
+from pathlib import Path
+
 import pytest
 
 from kopt.config.errors import ToolError
@@ -146,3 +150,24 @@ def test_password_of_the_package_index_is_not_shown() -> None:
     settings = settings_from_environment({"PIP_INDEX_URL": "https://me:s3cret@host/simple"})
     assert "s3cret" not in repr(settings)
     assert settings.without_keys().package_index == DEFAULT_PACKAGE_INDEX
+
+
+def test_a_relative_folder_means_the_same_in_every_process(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = settings_from_environment({"KOPT_HOME": "home", "KOPT_PROBLEMS": "mine"})
+    assert (settings.home, settings.problems) == (tmp_path / "home", tmp_path / "mine")
+
+
+def test_an_empty_home_is_no_folder_at_the_root() -> None:
+    own = pwd.getpwuid(os.getuid()).pw_dir
+    assert settings_from_environment({"HOME": ""}).home == Path(own) / ".kopt"
+
+
+def test_a_user_without_a_home_folder_is_told_to_name_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)
+    with pytest.raises(ToolError, match="set HOME or KOPT_HOME"):
+        settings_from_environment({})

@@ -24,8 +24,10 @@ _SUB_PARTITIONS = 4
 _SMEM_GRANULARITY_BYTES = 128
 _MAX_REGISTERS_PER_THREAD = 255
 _MAX_THREADS_PER_BLOCK = 1024
-# Named barriers per block slot of compute capability 9.0 and 10.0; older ones have no such limit.
-_BARRIERS_PER_BLOCK_SLOT = 2
+_HOPPER = (9, 0)
+"""From here on named barriers limit the blocks of an SM: two for each block that it can hold."""
+_THOR = (11, 0)
+"""From here on one."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,9 @@ def blocks_per_sm(block: BlockResources, gpu: GpuSpec) -> tuple[int, tuple[Limit
         "registers": _limit_by_registers(block, gpu),
         "shared_memory": _limit_by_shared_memory(block, gpu),
     }
-    if block.barriers and gpu.compute_capability >= (9, 0):
-        limits["barriers"] = gpu.max_blocks_per_sm * _BARRIERS_PER_BLOCK_SLOT // block.barriers
+    if block.barriers and gpu.compute_capability >= _HOPPER:
+        slots = gpu.max_blocks_per_sm * (1 if gpu.compute_capability >= _THOR else 2)
+        limits["barriers"] = slots // block.barriers
     least = min(limits.values())
     return least, tuple(name for name, limit in limits.items() if limit == least)
 
@@ -116,7 +119,7 @@ def _limit_by_shared_memory(block: BlockResources, gpu: GpuSpec) -> int:
     if used > gpu.smem_per_block_optin_bytes:
         return 0
     allocated = _round_up(used + gpu.reserved_smem_per_block_bytes, _SMEM_GRANULARITY_BYTES)
-    return gpu.smem_per_sm_bytes // allocated
+    return gpu.smem_per_sm_bytes // allocated if allocated else sys.maxsize
 
 
 def _round_up(value: int, granularity: int) -> int:

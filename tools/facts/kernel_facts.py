@@ -6,7 +6,7 @@ Loads numpy by way of the problems, so it is imported by the calls that need it.
 from dataclasses import asdict
 from typing import Any
 
-from kopt.config.gpu_specs import GpuSpec, load_gpus
+from kopt.config.gpu_specs import GpuSpec, featured_gpus
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.candidate_guide import GUIDE, candidate_skeleton
 from kopt.kernels.problem import TOLERANCES, Problem, TensorSpec, Workload, storage_shape
@@ -106,7 +106,7 @@ def _whole_definition(problem: Problem, workload: Workload, model: ByteModel) ->
 
 
 def _gpus() -> list[GpuSpec]:
-    return list(load_gpus().values())
+    return featured_gpus()
 
 
 def _definition(problem: Problem, workload: Workload, model: ByteModel) -> dict[str, Any]:

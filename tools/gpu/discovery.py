@@ -235,8 +235,7 @@ def _fitting_sheet(facts: DeviceFacts, bandwidth_gb_s: float) -> GpuSpec | None:
     for sheet in load_gpus().values():
         off = abs(bandwidth_gb_s / sheet.dram_bandwidth_gb_s - 1) if bandwidth_gb_s else 0.0
         if (
-            # A word of its own: a GH200 is no H200.
-            re.search(rf"\b{sheet.name}\b", facts.name)
+            sheet.describes(facts.name)
             and sheet.compute_capability == facts.compute_capability
             and sheet.sm_count == facts.sm_count
             and off <= _MEMORY_TOLERANCE

@@ -4,7 +4,6 @@ A claim beyond it is refuted without a measurement of the kernel. Arithmetic set
 tensor cores do more of it than the lanes of the data sheet.
 """
 
-import re
 from collections.abc import Iterator
 
 from kopt.config.errors import ToolError
@@ -99,8 +98,7 @@ def _receipts(case: Case, arch: str, settings: Settings) -> Iterator[tuple[str, 
 
 def _data_sheet(facts: DeviceFacts) -> GpuSpec | None:
     for sheet in load_gpus().values():
-        is_named = re.search(rf"\b{sheet.name}\b", facts.name)
-        if is_named and sheet.compute_capability == facts.compute_capability:
+        if sheet.describes(facts.name) and sheet.compute_capability == facts.compute_capability:
             return sheet
     return None
 

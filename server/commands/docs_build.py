@@ -12,7 +12,7 @@ from kopt.server.views.docs_library_view import build_step, build_view
 from kopt.tools.docs.build_records import BuildResult
 from kopt.tools.docs.library.git_sources import git_choice
 from kopt.tools.docs.library.harvest import FolderChoice, Selection
-from kopt.tools.docs.library.pins import KNOWN_LIBRARIES, default_keys, pins
+from kopt.tools.docs.library.pins import default_keys, known_libraries, pins
 from kopt.tools.docs.library_index.choices import build_chosen
 
 _WEIGHT = re.compile(r"(.+):(-?\d+(?:\.\d*)?|-?\.\d+)")
@@ -28,7 +28,7 @@ Examples:
 
 \b
 By default: {", ".join(default_keys())}.
-More libraries: {", ".join(key for key in KNOWN_LIBRARIES if key not in default_keys())}.
+More libraries: {", ".join(key for key in known_libraries() if key not in default_keys())}.
 What was chosen once stays in every later build; kopt docs sources --forget NAME
 takes it out. Files are checked by hash and read, never run. Only what changed is
 read again; Ctrl-C loses nothing.

@@ -1,9 +1,19 @@
-"""Hashes of kopt's own code and data: they tell an index from one that another version made."""
+"""kopt's own code and data below tools/docs: read, and as hashes that tell versions apart."""
 
 import hashlib
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+def own_data(path: str) -> Any:
+    """Return what the YAML file at `path` holds."""
+    text = files("kopt.tools.docs").joinpath(path).read_text("utf-8")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the latter takes ten times as long
+    return yaml.load(text, Loader=loader)
 
 
 def code_files(*patterns: str) -> list[Path]:

@@ -56,7 +56,7 @@ def tiny_liger(home: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     """Serve a Liger of one kernel."""
     content = wheel({"pkg/kernel.cu": KERNEL % (b"liger", b"liger")})
     pin = pin_of(content)
-    pinned = Pins(packages={"liger": pin}, installed={}, repositories={})
+    pinned = Pins(libraries={}, packages={"liger": pin}, installed={}, repositories={})
     for module in (harvest, packages):
         monkeypatch.setattr(module, "pins", lambda: pinned)
     with package_server() as server:

@@ -23,7 +23,7 @@ from .archives import ALL_MEMBERS
 from .download import kept_lock, writing
 from .file_filter import MAX_BYTES, MAX_ENTRIES, MAX_FILE_BYTES, is_wanted_path, is_wanted_text
 from .git_program import git_parts, read_blobs, run_git, without_credentials
-from .pins import KNOWN_LIBRARIES, Repository, Rules, path_by, pins
+from .pins import Repository, Rules, known_libraries, path_by, pins
 
 _HEAD = "refs/kopt/head"
 _ADDRESS = re.compile(r"(?:https?|ssh|git|file)://(?!-)\S+|\w[\w.-]*@\w[\w.-]*:(?!-)\S+")
@@ -167,7 +167,7 @@ def _key_of(address: str) -> str:
     """Return the repository's name, with its owner's if a known source has that name."""
     parts = [part for part in re.split(r"[/:]+", _place(address)) if part]
     name = _NO_KEY_CHARACTERS.sub("-", parts[-1].lower()).strip("-") or "repository"
-    if name in KNOWN_LIBRARIES or name in SOURCES:
+    if name in known_libraries() or name in SOURCES:
         owner = _NO_KEY_CHARACTERS.sub("-", parts[-2].lower()).strip("-") if parts[1:] else "git"
         return f"{owner or 'git'}-{name}"
     return name

@@ -21,7 +21,7 @@ from .file_filter import folder_members, is_wanted_text
 from .git_program import without_credentials
 from .git_sources import git_choice, snapshot
 from .packages import Obtained, installed_package, pinned_package
-from .pins import KNOWN_LIBRARIES, Repository, known_source, pins
+from .pins import Repository, known_libraries, known_source, pins
 
 UNKNOWN_QUALITY = 0.85
 """Weight of a repository that kopt does not know: the least of those that it knows."""
@@ -45,7 +45,7 @@ class Selection:
     """Which sources to obtain, and how."""
 
     sources: tuple[str, ...] = ()
-    """Keys of KNOWN_LIBRARIES."""
+    """Keys of known libraries."""
     installed: bool = False
     """Take packages only from where they are installed, in whatever version: no network."""
     git: tuple[str, ...] = ()
@@ -111,10 +111,10 @@ def _obtained(
 
 
 def _known_steps(selection: Selection) -> Iterator[_Step]:
-    unknown = [key for key in selection.sources if key not in KNOWN_LIBRARIES]
+    unknown = [key for key in selection.sources if key not in known_libraries()]
     if unknown:
         raise ToolError(
-            f"no source {', '.join(map(repr, unknown))}; there are {', '.join(KNOWN_LIBRARIES)}"
+            f"no source {', '.join(map(repr, unknown))}; there are {', '.join(known_libraries())}"
         )
     for key in dict.fromkeys(selection.sources):
         if selection.installed:
@@ -128,7 +128,7 @@ def _known_steps(selection: Selection) -> Iterator[_Step]:
 def _git_steps(selection: Selection) -> Iterator[_Step]:
     for text in dict.fromkeys(selection.git):
         choice = git_choice(text)
-        source = KNOWN_LIBRARIES.get(choice.key) or LibrarySource(
+        source = known_libraries().get(choice.key) or LibrarySource(
             choice.key, None, None, UNKNOWN_QUALITY, f"Repository {without_credentials(text)}."
         )
         if choice.key not in selection.sources or selection.installed:
@@ -141,7 +141,7 @@ def _folder_steps(selection: Selection) -> Iterator[_Step]:
             raise ToolError(
                 f"{folder.name!r} cannot name a source: use up to 40 of a-z, 0-9, - and _"
             )
-        if folder.name in KNOWN_LIBRARIES or folder.name in SOURCES:
+        if folder.name in known_libraries() or folder.name in SOURCES:
             raise ToolError(f"{folder.name!r} is a source already: give the folder another name")
         if not 0.0 < folder.quality <= 1.0:
             raise ToolError(f"the weight of {folder.name!r} is {folder.quality:g}: 0 < weight <= 1")

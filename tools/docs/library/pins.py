@@ -1,80 +1,14 @@
-"""The libraries that kopt knows by name, and the versions of them that it obtains (pins.yaml).
-
-Keys, licences and weights stand here: a filter must know them before anything was obtained.
-"""
+"""The libraries that kopt knows by name, and the versions of them that it obtains (pins.yaml)."""
 
 from dataclasses import replace
 from functools import lru_cache
-from importlib.resources import files
 from typing import Self
 
-import yaml
 from pydantic import model_validator
 
 from kopt.kernels.record import Record
-from kopt.tools.docs.sources import PROPRIETARY, LibrarySource
-
-
-def _known(key: str, license_id: str, quality: float, holds: str) -> LibrarySource:
-    return LibrarySource(key, None, license_id, quality, holds)
-
-
-_LIBRARIES = (
-    _known(
-        "flashinfer",
-        "Apache-2.0",
-        1.0,
-        "FlashInfer: attention, MoE, GEMM, norm, quantization and communication for inference.",
-    ),
-    _known(
-        "cutlass",
-        "BSD-3-Clause",
-        0.95,
-        "CUTLASS and CuTe: GEMM building blocks, copies, MMA, pipelines, complete examples.",
-    ),
-    _known(
-        "vllm",
-        "Apache-2.0",
-        1.0,
-        "vLLM: paged attention, quantization, MoE, norms, activations; CUDA and Triton.",
-    ),
-    _known(
-        "sglang",
-        "Apache-2.0",
-        1.0,
-        "SGLang: JIT CUDA kernels and Triton kernels of its serving runtime.",
-    ),
-    _known(
-        "torch",
-        "BSD-3-Clause",
-        0.9,
-        "PyTorch's CUDA headers: reductions, vectorized access, atomics, block idioms.",
-    ),
-    _known(
-        "cuda",
-        PROPRIETARY,
-        1.0,
-        "CUDA's documented fp4, fp6, fp8, fp16 and bf16 intrinsics.",
-    ),
-    _known("liger", "BSD-2-Clause", 0.9, "Liger: Triton kernels for training LLMs."),
-    _known(
-        "quack",
-        "Apache-2.0",
-        0.9,
-        "QuACK: memory-bound and GEMM kernels in CuTe DSL for Hopper and Blackwell.",
-    ),
-    _known("flash_attn", "BSD-3-Clause", 0.9, "FlashAttention 4: attention in CuTe DSL."),
-    _known("apex", "BSD-3-Clause", 0.9, "Apex: fused norms, optimizers, softmax, multi-tensor."),
-    _known("lmdeploy", "Apache-2.0", 0.85, "LMDeploy: TurboMind's CUDA kernels, Triton kernels."),
-    _known("triton", "MIT", 0.95, "Triton: its kernel collection and its standard library."),
-)
-KNOWN_LIBRARIES = {library.key: library for library in _LIBRARIES}
-"""Every key that a filter may name beside the user's own, obtained or not, without version."""
-
-
-def known_source(key: str, version: str | None) -> LibrarySource:
-    """Return the library `key` of KNOWN_LIBRARIES in the version that was obtained."""
-    return replace(KNOWN_LIBRARIES[key], version=version)
+from kopt.tools.docs.code_version import own_data
+from kopt.tools.docs.sources import LibrarySource
 
 
 class MemberRule(Record):
@@ -144,8 +78,18 @@ class Repository(Record):
     members: Rules
 
 
+class Library(Record):
+    """What is said of a library in any version."""
+
+    license: str
+    quality: float
+    holds: str
+
+
 class Pins(Record):
     """The content of pins.yaml, by source."""
+
+    libraries: dict[str, Library]
 
     packages: dict[str, PackagePin]
     installed: dict[str, InstalledPackage]
@@ -156,8 +100,24 @@ class Pins(Record):
 @lru_cache
 def pins() -> Pins:
     """Return what is pinned."""
-    text = files("kopt.tools.docs.library").joinpath("pins.yaml").read_text("utf-8")
-    return Pins.model_validate(yaml.safe_load(text))
+    return Pins.model_validate(own_data("library/pins.yaml"))
+
+
+@lru_cache
+def known_libraries() -> dict[str, LibrarySource]:
+    """Return every library that a filter may name beside the user's own, obtained or not, by key.
+
+    They have no version.
+    """
+    return {
+        key: LibrarySource(key, None, one.license, one.quality, one.holds)
+        for key, one in pins().libraries.items()
+    }
+
+
+def known_source(key: str, version: str | None) -> LibrarySource:
+    """Return the known library `key` in the version that was obtained."""
+    return replace(known_libraries()[key], version=version)
 
 
 def default_keys() -> tuple[str, ...]:

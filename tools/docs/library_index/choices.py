@@ -21,7 +21,7 @@ from kopt.tools.docs.indexing.index_meta import library_folder, library_index_pa
 from kopt.tools.docs.library.git_sources import git_choice
 from kopt.tools.docs.library.harvest import FolderChoice, Selection
 from kopt.tools.docs.library.packages import installable
-from kopt.tools.docs.library.pins import KNOWN_LIBRARIES, default_keys
+from kopt.tools.docs.library.pins import default_keys, known_libraries
 
 from .assembly import assemble
 from .build import build_library
@@ -42,7 +42,7 @@ class Choices(Record):
 
     def without(self, key: str) -> "Choices":
         """Return all but the source `key`, which is forgotten."""
-        is_known = key in KNOWN_LIBRARIES and key not in self.forgotten
+        is_known = key in known_libraries() and key not in self.forgotten
         return Choices(
             git=tuple(text for text in self.git if git_choice(text).key != key),
             folders=tuple(folder for folder in self.folders if folder.name != key),
@@ -99,7 +99,7 @@ def whole_selection(asked: Selection, before: Choices, built: Sequence[str]) -> 
     """
     git = tuple(dict.fromkeys((*before.git, *asked.git)))
     from_git = {git_choice(text).key for text in git}
-    stay = [key for key in built if key in KNOWN_LIBRARIES and key not in from_git]
+    stay = [key for key in built if key in known_libraries() and key not in from_git]
     is_addition = bool(built) and bool(asked.git or asked.folders)
     default = tuple(installable()) if asked.installed else default_keys()
     remembered = tuple(key for key in default if key not in before.forgotten)
@@ -112,10 +112,10 @@ def whole_selection(asked: Selection, before: Choices, built: Sequence[str]) -> 
         raise ToolError(
             "nothing to build: every default library was forgotten; name one with --source"
         )
-    unknown = sorted(named - KNOWN_LIBRARIES.keys())  # which the build refuses
+    unknown = sorted(named - known_libraries().keys())  # which the build refuses
     return replace(
         asked,
-        sources=(*(key for key in KNOWN_LIBRARIES if key in named), *unknown),
+        sources=(*(key for key in known_libraries() if key in named), *unknown),
         git=git,
         folders=tuple(folders.values()),
     )

@@ -14,7 +14,7 @@ from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.tools.docs.damage import IndexFailure
 from kopt.tools.docs.indexing.index_meta import connected, library_index_path, meta_of
-from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
+from kopt.tools.docs.library.pins import known_libraries
 from kopt.tools.docs.library_index.assembly import all_chunks
 from kopt.tools.docs.records import Chunk
 from kopt.tools.docs.sources import may_be_handed_on
@@ -114,9 +114,9 @@ def planned(request: PushRequest, settings: Settings) -> PushPlan:
 
 def _place(chunk: Chunk, request: PushRequest, plan: PushPlan) -> None:
     """Put `chunk` where it belongs; without names a request means the known libraries."""
-    if chunk.source not in (request.sources or KNOWN_LIBRARIES):
+    if chunk.source not in (request.sources or known_libraries()):
         plan.others.add(chunk.source)
-    elif chunk.source in KNOWN_LIBRARIES and not is_public(chunk.source, chunk.license):
+    elif chunk.source in known_libraries() and not is_public(chunk.source, chunk.license):
         plan.closed[chunk.source] += 1
     elif len((record := remote_record(chunk, request.most_tokens)).id) > MOST_ID_BYTES:
         plan.left_out += 1
@@ -141,7 +141,7 @@ def _refuse_what_cannot_be_sent(named: Sequence[str], found: PushPlan) -> None:
 
 
 def _why(source: str) -> str:
-    if source in KNOWN_LIBRARIES:
+    if source in known_libraries():
         return "not asked for"
     return "a folder of yours is sent only if it is named"
 
@@ -160,7 +160,7 @@ def is_public(source: str, license_id: str | None) -> bool:
 
     What is the user's, folders and repositories, is sent only where the user names it.
     """
-    return source in KNOWN_LIBRARIES and may_be_handed_on(license_id)
+    return source in known_libraries() and may_be_handed_on(license_id)
 
 
 def namespace_of(settings: Settings) -> str | None:

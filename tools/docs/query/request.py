@@ -7,7 +7,7 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.tools.docs.indexing.entries import symbol_name
 from kopt.tools.docs.indexing.filters import Filters
-from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
+from kopt.tools.docs.library.pins import known_libraries
 from kopt.tools.docs.records import Chunk, Kind, SearchRequest
 from kopt.tools.docs.sources import SOURCES
 from kopt.tools.docs.words.code_tokens import arch_tag, query_terms
@@ -97,7 +97,7 @@ def filters_of(request: SearchRequest, built: Iterable[str]) -> Filters:
     chosen = tuple(dict.fromkeys(name for name in names if name))
     present = [*SOURCES, *built]
     for source in chosen:
-        if source in KNOWN_LIBRARIES and source not in present:
+        if source in known_libraries() and source not in present:
             raise ToolError(f"source {source!r} is not in the index; {how_to_build(source)}")
         _known("source", source, present)
     check_left_out(request.without, built)
@@ -124,14 +124,13 @@ def check_left_out(sources: Iterable[str], built: Iterable[str]) -> None:
     Raises:
         ToolError: One is unknown; the message lists what is known.
     """
-    known = [*SOURCES, *dict.fromkeys((*KNOWN_LIBRARIES, *built))]
     for source in sources:
-        _known("source", source, known)
+        _known("source", source, [*SOURCES, *dict.fromkeys((*known_libraries(), *built))])
 
 
 def how_to_build(source: str) -> str:
     """Return the command that adds a known library to the index, with what it is."""
-    return f"kopt docs build --source {source} adds it: {KNOWN_LIBRARIES[source].holds}"
+    return f"kopt docs build --source {source} adds it: {known_libraries()[source].holds}"
 
 
 def _known(name: str, value: str, known: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from kopt import __version__
 from kopt.config.settings import Settings
 from kopt.tools.docs.indexing.collection import Collection
-from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
+from kopt.tools.docs.library.pins import known_libraries
 from kopt.tools.docs.own.corpus import KOPT_LICENSE, QUALITY
 from kopt.tools.docs.own.index import OwnIndex
 from kopt.tools.docs.records import ListedSource, SourcesResult
@@ -56,6 +56,6 @@ def _library(library: Collection | None) -> Iterator[ListedSource]:
     built = library.cache.meta.sources if library else ()
     for one in built:
         yield ListedSource.model_validate(one.model_dump(exclude={"kept"}))
-    for known in KNOWN_LIBRARIES.values():
+    for known in known_libraries().values():
         if known.key not in {one.source for one in built}:
             yield ListedSource(**known.facts(), files=0, chunks=0, is_built=False)

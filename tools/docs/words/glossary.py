@@ -5,13 +5,11 @@ of a part, or of a run of parts, what it stands for; the words are indexed besid
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import PurePosixPath
 
-import yaml
-
+from kopt.tools.docs.code_version import own_data
 from kopt.tools.docs.records import Chunk
 
 from .code_tokens import NAME_PART
@@ -27,19 +25,19 @@ _MOST_PARTS = 6
 def gloss_of(chunk: Chunk) -> str:
     """Return what `chunk` does and what its names mean; nothing for prose and cards."""
     said = (*synopses_of(chunk), *_of_symbols(chunk), *_of_file(chunk))
-    return _sentence(dict.fromkeys(said))
+    return "; ".join(dict.fromkeys(said))
 
 
 def gloss_of_name(chunk: Chunk) -> str:
     """Return what `chunk` does and its names mean, or that of its file if they say nothing."""
     named = (*synopses_of(chunk), *_of_symbols(chunk))
-    return _sentence(dict.fromkeys(named or _of_file(chunk)))
+    return "; ".join(dict.fromkeys(named or _of_file(chunk)))
 
 
 def gloss_of_signature(chunk: Chunk) -> str:
     """Return what the names in the signature of `chunk` mean, above all those of parameters."""
     names = dict.fromkeys(_NAME.findall(chunk.signature))
-    return _sentence(dict.fromkeys(meaning for name in names for meaning in _meanings(name)))
+    return "; ".join(dict.fromkeys(meaning for name in names for meaning in _meanings(name)))
 
 
 def _of_symbols(chunk: Chunk) -> list[str]:
@@ -57,30 +55,18 @@ def _of_file(chunk: Chunk) -> tuple[str, ...]:
 def _meanings(name: str) -> tuple[str, ...]:
     """Return what the runs of parts of `name` mean, the longest first: they are most particular."""
     glossary = _glossary()
-    found = sorted(_runs([part.lower() for part in NAME_PART.findall(name)]), key=_by_length)
-    return tuple(dict.fromkeys(glossary[run] for _parts, run in found if run in glossary))
-
-
-def _runs(parts: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield the runs of whole parts with their lengths in parts."""
-    for begin in range(len(parts)):
-        for end in range(begin + 1, min(begin + _MOST_PARTS, len(parts)) + 1):
-            yield end - begin, "".join(parts[begin:end])
-
-
-def _by_length(run: tuple[int, str]) -> int:
-    return -run[0]
-
-
-def _sentence(meanings: dict[str, None]) -> str:
-    return "; ".join(meanings)
+    parts = [part.lower() for part in NAME_PART.findall(name)]
+    runs = (
+        "".join(parts[begin : begin + count])
+        for count in range(min(_MOST_PARTS, len(parts)), 0, -1)
+        for begin in range(len(parts) - count + 1)
+    )
+    return tuple(dict.fromkeys(glossary[run] for run in runs if run in glossary))
 
 
 @lru_cache(maxsize=1)
 def _glossary() -> dict[str, str]:
-    text = files("kopt.tools.docs.words").joinpath("glossary.yaml").read_text("utf-8")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the latter takes ten times as long
-    entries = yaml.load(text, Loader=loader)
+    entries = own_data("words/glossary.yaml")
     return {entry.replace("_", ""): meaning for entry, meaning in entries.items()}
 
 
@@ -92,8 +78,6 @@ WRITTEN_OVER = {
     "torch": "2.13.0",
 }
 """Sources with the version whose code was read for its synopses: those of `library/pins.yaml`."""
-SYNOPSES = tuple(f"synopses/{source}.yaml" for source in WRITTEN_OVER)
-"""Paths of the synopses below this folder."""
 
 
 def synopses_of(chunk: Chunk) -> list[str]:
@@ -126,8 +110,5 @@ def _described(chunk: Chunk) -> list[str]:
 @lru_cache(maxsize=1)
 def _synopses() -> dict[str, str]:
     """Return synopses by whole names, of members with their owner, or by `file stem:name`."""
-    folder = files("kopt.tools.docs.words")
-    texts = (folder.joinpath(path).read_text("utf-8") for path in SYNOPSES)
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the latter takes ten times as long
-    loaded = (yaml.load(text, Loader=loader) for text in texts)
+    loaded = (own_data(f"words/synopses/{source}.yaml") for source in WRITTEN_OVER)
     return {name: said for synopses in loaded for name, said in synopses.items()}

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib.resources import files
 
-import yaml
+from kopt.tools.docs.code_version import own_data
 
 from .code_tokens import phrase_of, plain_words
 
@@ -36,8 +35,7 @@ def lexicon_phrases() -> list[str]:
 @lru_cache
 def _entries() -> Entries:
     """Return the lexicon by the stems of its phrases."""
-    text = files("kopt.tools.docs.words").joinpath("lexicon.yaml").read_text("utf-8")
-    fields = yaml.safe_load(text)
+    fields = own_data("words/lexicon.yaml")
     entries: dict[tuple[str, ...], dict[str, None]] = {}
 
     def lead(phrase: str, others: Sequence[str]) -> None:

@@ -5,13 +5,12 @@ searched in the text.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from typing import Any
 
-import yaml
+from kopt.tools.docs.code_version import own_data
 
 from .code_tokens import NAME_PART, plain_words
 
@@ -34,28 +33,22 @@ class CodeFacts:
 
 
 @dataclass(frozen=True)
-class _Meaning:
-    """One trigger that was spelled out: all of `needs` mean `says`."""
-
-    needs: frozenset[str]
-    says: str
-
-
-@dataclass(frozen=True)
 class _Table:
-    """One part of `tags.yaml`: its phrases in order and what triggers them."""
+    """One part of `tags.yaml`: what triggers its phrases."""
 
     order: Mapping[str, int]
-    alone: Mapping[str, tuple[str, ...]]
-    """Trigger to phrases."""
-    together: tuple[_Meaning, ...]
+    """Places of the phrases in the file."""
+    meanings: Mapping[str, Sequence[tuple[frozenset[str], str]]]
+    """By a trigger: all triggers that are needed beside it, and the phrase that they mean."""
 
-    def phrases(self, triggers: Iterable[str]) -> set[str]:
+    def phrases(self, triggers: Set[str]) -> set[str]:
         """Return what `triggers` mean, alone and together."""
-        known = set(triggers)
-        found = {phrase for trigger in known for phrase in self.alone.get(trigger, ())}
-        found.update(meaning.says for meaning in self.together if meaning.needs <= known)
-        return found
+        return {
+            phrase
+            for trigger in triggers
+            for others, phrase in self.meanings.get(trigger, ())
+            if others <= triggers
+        }
 
     def sorted(self, phrases: Iterable[str]) -> tuple[str, ...]:
         """Return `phrases` in the order of the file."""
@@ -139,18 +132,21 @@ def _guards(text: str) -> set[str]:
 
 @lru_cache(maxsize=1)
 def _dictionary() -> _Dictionary:
-    text = files("kopt.tools.docs.words").joinpath("tags.yaml").read_text("utf-8")
-    fields: dict[str, Any] = yaml.safe_load(text)
+    fields: dict[str, Any] = own_data("words/tags.yaml")
     tables = {
         "name": _table(_flat(fields["name"])),
         "text": _table(_flat(fields["text"])),
         "archs": _table(fields["archs"]),
         "dtypes": _table(fields["dtypes"]),
     }
-    triggers = {trigger for table in tables.values() for trigger in table.alone}
-    for table in tables.values():
-        triggers.update(need for meaning in table.together for need in meaning.needs)
-    return _Dictionary(**tables, triggers=frozenset(triggers))
+    triggers = frozenset(
+        trigger
+        for table in tables.values()
+        for first, meanings in table.meanings.items()
+        for needed in ({first}, *(others for others, _phrase in meanings))
+        for trigger in needed
+    )
+    return _Dictionary(**tables, triggers=triggers)
 
 
 def _flat(families: Mapping[str, Mapping[str, list[str]]]) -> dict[str, list[str]]:
@@ -158,20 +154,12 @@ def _flat(families: Mapping[str, Mapping[str, list[str]]]) -> dict[str, list[str
 
 
 def _table(phrases: Mapping[str, list[str]]) -> _Table:
-    alone: dict[str, list[str]] = {}
-    together: list[_Meaning] = []
+    meanings: dict[str, list[tuple[frozenset[str], str]]] = {}
     for phrase, said in phrases.items():
         for trigger in said:
-            needs = [_NOT_IN_NAMES.sub("", part).lower() for part in trigger.split("&")]
-            if len(needs) == 1:
-                alone.setdefault(needs[0], []).append(phrase)
-            else:
-                together.append(_Meaning(frozenset(needs), phrase))
-    return _Table(
-        order={phrase: at for at, phrase in enumerate(phrases)},
-        alone={trigger: tuple(said) for trigger, said in alone.items()},
-        together=tuple(together),
-    )
+            first, *others = (_NOT_IN_NAMES.sub("", one).lower() for one in trigger.split("&"))
+            meanings.setdefault(first, []).append((frozenset(others), phrase))
+    return _Table({phrase: at for at, phrase in enumerate(phrases)}, meanings)
 
 
 Ask = tuple[tuple[str, ...], ...]
@@ -195,8 +183,7 @@ def asked_tags(query: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _asks() -> dict[str, tuple[Ask, ...]]:
-    text = files("kopt.tools.docs.words").joinpath("asks.yaml").read_text("utf-8")
-    fields: dict[str, list[str]] = yaml.safe_load(text)
+    fields: dict[str, list[str]] = own_data("words/asks.yaml")
     return {tag: tuple(_ask(words) for words in asks) for tag, asks in fields.items()}
 
 

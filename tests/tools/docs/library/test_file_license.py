@@ -7,7 +7,7 @@ import pytest
 from kopt.tools.docs import sources
 from kopt.tools.docs.chunking.library_chunks import CHUNKER_CODE
 from kopt.tools.docs.code_version import code_files
-from kopt.tools.docs.library.pins import KNOWN_LIBRARIES
+from kopt.tools.docs.library.pins import known_libraries
 from kopt.tools.docs.sources import PROPRIETARY, license_of, may_be_handed_on
 from support.chunked_files import chunk_of, library_file
 
@@ -58,7 +58,7 @@ def test_what_the_head_says_is_the_licence(head: str, expected: str | None) -> N
 
 
 def test_only_a_public_licence_lets_a_file_be_handed_on() -> None:
-    may = {key: may_be_handed_on(library.license) for key, library in KNOWN_LIBRARIES.items()}
+    may = {key: may_be_handed_on(library.license) for key, library in known_libraries().items()}
     assert [key for key, is_open in may.items() if not is_open] == ["cuda"]
     assert may_be_handed_on("MIT AND Apache-2.0")
     assert not may_be_handed_on("Apache-2.0 AND LicenseRef-NvidiaProprietary")

@@ -48,7 +48,12 @@ def tiny_pins(server: PackageServer, monkeypatch: pytest.MonkeyPatch) -> Pins:
     """Pin two tiny files in place of the real ones, and serve them."""
     wheel_pin, sdist_pin = pin_of(WHEEL), pin_of(SDIST, "tiny-1.0.tar.gz")
     server.files.update({wheel_pin.filename: WHEEL, sdist_pin.filename: SDIST})
-    tiny = Pins(packages={"vllm": sdist_pin, "liger": wheel_pin}, installed={}, repositories={})
+    tiny = Pins(
+        libraries={},
+        packages={"vllm": sdist_pin, "liger": wheel_pin},
+        installed={},
+        repositories={},
+    )
     for module in (harvesting, packages):
         monkeypatch.setattr(module, "pins", lambda: tiny)
     return tiny

@@ -4,7 +4,7 @@ The records' fields are the grammar of problem.yaml. `problem_loader.py` reads i
 the fp64 oracle that lies beside it, `roofline.py` counts bytes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -49,6 +49,15 @@ TOLERANCES: dict[Tolerance, str] = {
 }
 """What each asks of an output, in words; docs/correctness.md says more."""
 
+_USUAL: tuple[tuple[str, Tolerance], ...] = (
+    ("float8_e4m3fn", "fp8"),
+    ("float8_e5m2", "fp8"),
+    ("bfloat16", "bf16"),
+    ("float16", "fp16"),
+    ("float32", "fp32"),
+    ("float64", "fp64"),
+)
+"""By the dtype of an output, the coarsest first."""
 
 Axis = Annotated[str, known("axes", "axis")]
 ArgumentName = Annotated[str, form(r"[a-z][a-z0-9_]{0,63}"), AfterValidator(argument_name)]
@@ -118,6 +127,17 @@ class Baseline(Record):
     it works on a device is found out by checking its outputs there."""
 
 
+def usual_tolerance(tensors: Sequence[TensorSpec]) -> Tolerance:
+    """Return what the outputs' dtypes ask for; the coarsest of them gives its name to all."""
+    outputs = {tensor.dtype for tensor in tensors if tensor.role != "in"}
+    if {"uint8", "float8_e4m3fn"} <= outputs:  # packed e2m1 codes and their scales
+        return "nvfp4"
+    for dtype, tolerance in _USUAL:
+        if dtype in outputs:
+            return tolerance
+    return "exact"
+
+
 class Problem(Record):
     """A folder under kernels/problems/, or a user's own folder of the same format."""
 
@@ -135,7 +155,10 @@ class Problem(Record):
     row_axis: Axis
     """Rows along this axis are computed independently of one another."""
     workloads: Annotated[tuple[Workload, ...], NAMED, Field(min_length=1)]
-    tolerance: Tolerance
+    tolerance: Tolerance = Field(
+        default_factory=lambda data: usual_tolerance(data.get("tensors", ()))
+    )
+    """What is asked of the outputs: by their dtypes, unless `exact` asks for every bit."""
     baselines: tuple[Baseline, ...] = ()
     flops: Annotated[str, expression("axes")] = "0"
     """Expression over the axes: floating-point operations of one call (kernels/roofline.py)."""
@@ -149,6 +172,21 @@ class Problem(Record):
         if info.context is not None and all(tensor.role == "in" for tensor in tensors):
             raise Mistake("none has the role out or inout: nothing would be computed")
         return tensors
+
+    @field_validator("tolerance")
+    @classmethod
+    def _fits_its_outputs(cls, tolerance: Tolerance, info: ValidationInfo) -> Tolerance:
+        tensors: tuple[TensorSpec, ...] = info.data.get("tensors", ())
+        allowed = {"exact", usual_tolerance(tensors)}
+        if any(tensor.role != "in" and tensor.dtype == "uint8" for tensor in tensors):
+            allowed.add("nvfp4")
+        if info.context is not None and tensors and tolerance not in allowed:
+            usual = usual_tolerance(tensors)
+            raise Mistake(
+                f"its outputs are judged by {usual}, as their dtypes ask; leave the key out, or"
+                " write exact where every order of operations gives the same bits"
+            )
+        return tolerance
 
     def __hash__(self) -> int:
         """Return a hash that equal problems share, so that work on one is done once."""

@@ -14,6 +14,7 @@ from .strict_yaml import YamlError, load_yaml
 from .yaml_records import read_record
 
 FILE_NAME = "problem.yaml"
+ORACLE_NAME = "oracle.py"
 MAX_FILE_BYTES = 64 * 1024
 _MISTAKES_SHOWN = 5
 _NEAR_SHOWN = 5
@@ -23,7 +24,7 @@ def load_problem(folder: Path) -> Problem:
     """Return the problem in `folder`.
 
     Raises:
-        ToolError: No problem.yaml, or mistakes in it, each with file, line and field.
+        ToolError: No problem.yaml or no oracle.py, or mistakes, each with file, line and field.
     """
     path = folder / FILE_NAME
     try:
@@ -32,14 +33,29 @@ def load_problem(folder: Path) -> Problem:
         raise ToolError(f"{path}:{error.line}: {error}") from error
     problem = read_record(Problem, root, "problem", ProblemScope(), {"folder": folder})
     if isinstance(problem, Problem):
-        if problem.name == folder.name:
-            return problem
-        message = f"problem: name: {problem.name!r} differs from its folder {folder.name!r}"
-        raise ToolError(f"{path}:1: {message}")
+        return _whole(problem, path)
     lines = [f"{path}:{found.line}: {found.message}" for found in problem[:_MISTAKES_SHOWN]]
     if len(problem) > len(lines):
         lines.append(f"and {len(problem) - len(lines)} more")
     raise ToolError("\n".join(lines))
+
+
+def _whole(problem: Problem, path: Path) -> Problem:
+    """Return the problem if the rest of its folder is there too.
+
+    Raises:
+        ToolError: It has no oracle.py, or another name than its folder.
+    """
+    folder = problem.folder
+    if problem.name != folder.name:
+        message = f"problem: name: {problem.name!r} differs from its folder {folder.name!r}"
+        raise ToolError(f"{path}:1: {message}")
+    if not (folder / ORACLE_NAME).is_file():
+        raise ToolError(
+            f"{folder / ORACLE_NAME} is missing: every problem needs its oracle, which says what is"
+            " right (docs/problems.md)"
+        )
+    return problem
 
 
 def load_problems(extra: Path | None = None) -> dict[str, Problem]:
@@ -79,7 +95,7 @@ def find_kernel(kernel_id: str, extra: Path | None = None) -> tuple[Problem, Wor
 def _near_kernels(kernel_id: str, kernels: Collection[str]) -> str:
     """Return the ids that look like `kernel_id`, else those that contain it, else their number."""
     containing = [name for name in sorted(kernels) if kernel_id and kernel_id in name]
-    close = close_names(kernel_id, sorted(kernels)) or containing[:_NEAR_SHOWN]
+    close = close_names(kernel_id.lower(), sorted(kernels)) or containing[:_NEAR_SHOWN]
     if close:
         return did_you_mean(close)
     return f"'kopt list' shows the {len(kernels)} that there are"

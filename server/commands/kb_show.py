@@ -16,7 +16,7 @@ from kopt.search.knowledge.yaml_writer import render_complete
 from kopt.search.store.run_folders import find_folder, run_folders
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import open_knowledge, read_base_file
-from kopt.server.options import optional_arch
+from kopt.server.options import one_arch
 from kopt.server.session import Session, command_body, print_document
 from kopt.server.views.knowledge_view import (
     base_view,
@@ -50,8 +50,10 @@ A and B are files or versions of this base; without B it is the present base."""
 
 def _arch_key(ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
     """Read `sm_90a` or `sm_90a estimated`."""
-    optional_arch(ctx, parameter, None if text is None else text.removesuffix(ESTIMATED))
-    return text
+    if text is None:
+        return None
+    kind = ESTIMATED if text.endswith(ESTIMATED) else ""
+    return one_arch(ctx, parameter, text.removesuffix(ESTIMATED)) + kind
 
 
 @click.command("show", epilog=SHOW_EPILOG)

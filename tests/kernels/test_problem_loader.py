@@ -55,7 +55,8 @@ def test_the_oracle_of_the_tiny_problem_loads(tmp_path: Path) -> None:
         ),
         ("{B: 8, H: 64}", "{B: 8}", "no value for H"),
         ("{B: 8, H: 64}", "{B: 8, H: 64, HB: 4}", "'HB' is no variable axis"),
-        ("tolerance: bf16", "tolerance: fp6", "expected one of nvfp4, fp8, bf16, fp16, fp32"),
+        ("tolerance: fp32", "tolerance: fp6", "expected one of nvfp4, fp8, bf16, fp16, fp32"),
+        ("tolerance: fp32", "tolerance: nvfp4", "its outputs are judged by fp32, as their dtypes"),
         ("value: 2.0", "value: 1e999", "expected a finite number"),
         ("value: 2.0", "value: two", "expected a finite number, got 'two'"),
         ("scale: {dtype: float32", "scale: {dtype: int32", "expected an integer, got '2.0'"),
@@ -162,3 +163,37 @@ def test_finding_one_kernel_reads_no_other_problem(tmp_path: Path) -> None:
     assert find_kernel("scale_rows_b8xh64", tmp_path)[0].name == "scale_rows"
     with pytest.raises(ToolError, match=r"broken/problem\.yaml"):
         find_kernel("scale_rows_b9xh64", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "tolerance"),
+    [
+        ("tolerance: fp32\n", "", "fp32"),
+        ("tolerance: fp32", "tolerance: exact", "exact"),
+        ("out: {role: out, dtype: float32", "out: {role: out, dtype: float16", "fp16"),
+        ("out: {role: out, dtype: float32", "out: {role: out, dtype: int32", "exact"),
+        ("out: {role: out, dtype: float32", "out: {role: out, dtype: float8_e5m2", "fp8"),
+    ],
+)
+def test_what_is_asked_of_outputs_follows_from_their_dtypes(
+    tmp_path: Path, old: str, new: str, tolerance: str
+) -> None:
+    folder = write_tiny_problem(tmp_path)
+    text = PROBLEM_YAML
+    if "dtype" in old:
+        text = text.replace("tolerance: fp32\n", "")
+    assert old in text
+    (folder / "problem.yaml").write_text(text.replace(old, new, 1))
+    assert load_problem(folder).tolerance == tolerance
+
+
+def test_a_problem_without_its_oracle_is_refused_wherever_it_is_read(tmp_path: Path) -> None:
+    folder = write_tiny_problem(tmp_path)
+    (folder / "oracle.py").unlink()
+    with pytest.raises(ToolError, match=r"oracle\.py is missing: every problem needs its oracle"):
+        load_problems(tmp_path)
+
+
+def test_an_id_in_capitals_is_near_the_one_that_is_meant() -> None:
+    with pytest.raises(ToolError, match="did you mean silu_and_mul_b8xh14336"):
+        find_kernel("SILU_AND_MUL_B8XH14336")

@@ -71,11 +71,11 @@ def test_a_wrong_value_says_what_is_allowed(
 def test_a_wrong_architecture_says_what_one_looks_like(kopt: Kopt, reference: Path) -> None:
     ending = kopt("compile", reference, "--arch", "hopper")
     assert ending.code == ExitCode.USAGE
-    assert "sm_100a" in ending.stderr
+    assert "neither an architecture such as sm_90a nor a GPU such as H100" in ending.stderr
 
 
 def test_an_architecture_without_data_sheet_names_those_that_have_one(kopt: Kopt) -> None:
-    ending = kopt("list", "--arch", "sm_75")
+    ending = kopt("list", "--arch", "sm_70")
     assert ending.code == ExitCode.USAGE
     assert "sm_100a" in ending.stderr
 
@@ -176,7 +176,7 @@ def test_an_architecture_without_data_sheet_is_refused_before_any_work(
 ) -> None:
     ending = kopt("check", reference, "--arch", "sm_999")
     assert ending.code == ExitCode.USAGE
-    assert ending.stderr.startswith("kopt: no GPU data sheet for sm_999; known: sm_100a")
+    assert "no GPU data sheet for sm_999; known: sm_100a" in ending.stderr
 
 
 def test_example_and_skeleton_exclude_each_other(kopt: Kopt) -> None:

@@ -92,7 +92,7 @@ def test_expectations_are_for_an_architecture_that_exists(
     kopt: Kopt, home: Path, arch: str
 ) -> None:
     refused = kopt("kb", "show", "--arch", arch)
-    assert (refused.code, "is not an architecture" in refused.stderr) == (ExitCode.USAGE, True)
+    assert (refused.code, "is neither an architecture" in refused.stderr) == (ExitCode.USAGE, True)
     assert "estimated for sm_90a" in kopt("kb", "show", "--arch", "sm_90a estimated").stdout
 
 

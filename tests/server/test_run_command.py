@@ -131,7 +131,7 @@ def test_a_machine_that_cannot_evaluate_pauses_the_run(kopt: Kopt, script: Scrip
         (("--resume", "run-x"), "no run matches 'run-x'"),
         (("--resume", "run-x", "--rounds", "3"), "--rounds cannot be changed"),
         (("--kernel", KERNEL, "--beam-width", "0"), "--beam-width"),
-        (("--kernel", KERNEL, "--arch", "sm_75"), "no GPU data sheet for sm_75"),
+        (("--kernel", KERNEL, "--arch", "sm_70"), "no GPU data sheet for sm_70"),
     ],
 )
 def test_a_careless_call_is_one_line(
@@ -169,7 +169,7 @@ def test_narrow_terminal_folds_tables_and_keeps_the_ids_of_runs_whole(
 
 def test_a_refused_call_leaves_no_run_behind(kopt: Kopt, script: Script, tmp_path: Path) -> None:
     (tmp_path / "words.txt").write_text("hello\n")
-    kopt("run", "--kernel", KERNEL, "--arch", "sm_75")
+    kopt("run", "--kernel", KERNEL, "--arch", "sm_70")
     kopt("run", "--kernel", KERNEL, "--replay", tmp_path / "words.txt")
     kopt("run", "--kernel", KERNEL, "--record", tmp_path / "said.jsonl")
     assert kopt("runs", "--json").document["runs"] == []

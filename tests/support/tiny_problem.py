@@ -20,7 +20,7 @@ row_axis: B
 workloads:
   b8xh64: {axes: {B: 8, H: 64}}
   b32xh256: {axes: {B: 32, H: 256}}
-tolerance: bf16
+tolerance: fp32
 flops: B * H
 """
 

@@ -87,6 +87,7 @@ def make_reference(problem: Problem, name: str, expected: Expected) -> Reference
         ToolError: The oracle contradicts itself: sizes that do not fit, or NaN as the right answer.
     """
     spec = problem.tensor(name)
+    bit_exact = expected.bit_exact or problem.tolerance == "exact"
     packed = spec.dtype == "uint8" and expected.exact.size == 2 * expected.rounded.size
     _refuse_contradictions(problem, spec, expected, packed)
     shape = expected.exact.shape
@@ -101,12 +102,12 @@ def make_reference(problem: Problem, name: str, expected: Expected) -> Reference
         written=None if bool(written.all()) else written,
         offsets=None if offsets is None else np.ascontiguousarray(offsets).reshape(-1),
         scaled_by=expected.scaled_by,
-        bit_exact=expected.bit_exact,
+        bit_exact=bit_exact,
         slack=None if expected.slack is None else _narrowed(expected.slack),
         unit=np.asarray(expected.unit, dtype=np.float64),
         noise=None,
     )
-    if spec.dtype in HALF_FORMATS and not expected.bit_exact:
+    if spec.dtype in HALF_FORMATS and not bit_exact:
         return _with_noise(reference)
     return reference
 

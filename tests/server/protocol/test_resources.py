@@ -110,6 +110,7 @@ def test_header_in_the_guide_is_accepted(tmp_path: Path) -> None:
     folder.mkdir()
     docs = (Path(__file__).parents[3] / "docs" / "problems.md").read_text("utf-8")
     (folder / "problem.yaml").write_text(docs.split("```yaml\n")[1].split("```")[0])
+    (folder / "oracle.py").write_text("")
     outcome = parse_header(Candidate(f"/* {header}*/\n"), load_problem(folder))
     assert outcome.diagnostics == ()
     assert outcome.header is not None

@@ -36,3 +36,10 @@ def test_a_failing_oracle_is_named_with_its_line(
     path.write_text(text.replace(old, new, 1))
     with pytest.raises(ToolError, match=said):
         make_case_data(CaseKey(problem, problem.workloads[0], 1, "normal"))
+
+
+@pytest.mark.parametrize("tolerance", ["fp32", "exact"])
+def test_a_problem_may_ask_for_every_bit(tmp_path: Path, tolerance: str) -> None:
+    problem = tiny_problem(tmp_path).model_copy(update={"tolerance": tolerance})
+    data = make_case_data(CaseKey(problem, problem.workloads[0], 1, "normal"))
+    assert data.references["out"].bit_exact == (tolerance == "exact")

@@ -35,6 +35,12 @@ class Case:
         return self.problem.kernel_id(self.workload)
 
     @property
+    def is_reference(self) -> bool:
+        """Whether the candidate is the problem's own reference.cu, whatever its tune values."""
+        path = self.problem.folder / "reference.cu"
+        return path.is_file() and path.read_bytes() == self.candidate.source.encode()
+
+    @property
     def parsed(self) -> HeaderOutcome:
         """The candidate's header, or the mistakes in it."""
         return parse_header(self.candidate, self.problem)

@@ -1,15 +1,18 @@
-"""A limit on the memory that an oracle takes: a mistake in one must not take the machine with it.
+"""The memory that a check takes: what cannot fit is refused, and an oracle has a limit.
 
-Oracles run in kopt's own process, because they are trusted; the limit is on the whole process
+A mistake in an oracle must not take the machine with it. Oracles run in kopt's own process,
+because they are trusted; the limit is on the whole process
 (RLIMIT_DATA, private writable memory) for as long as an oracle computes.
 """
 
 import resource
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
+from kopt.config.errors import ToolError
+from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.problem import Problem, Workload, tensor_size_bytes
 from kopt.tools.sandbox.policy import machine_memory_bytes
 
@@ -27,6 +30,35 @@ def allowance_bytes(problem: Problem, workload: Workload) -> int:
     """Return what an oracle may take for the tensors of `workload`."""
     tensors = sum(tensor_size_bytes(tensor, workload.axes) for tensor in problem.tensors)
     return min(_BASE_BYTES + _BYTES_PER_BYTE * tensors, machine_memory_bytes() * 3 // 4)
+
+
+def refuse_too_large(problem: Problem, workloads: Iterable[Workload]) -> None:
+    """Return if this machine can hold what a check of `workloads` needs at the least.
+
+    Raises:
+        ToolError: It cannot; the message has the numbers.
+    """
+    limit = machine_memory_bytes() * 3 // 4
+    for workload in workloads:
+        needed = _least_bytes(problem, workload)
+        if needed > limit:
+            raise ToolError(
+                f"a check of {problem.kernel_id(workload)} needs at least {needed / 1e9:.0f} GB:"
+                " its tensors, what the kernel writes, and the right results in float64. This"
+                f" machine has {machine_memory_bytes() / 1e9:.0f} GB: check a smaller workload, or"
+                " leave this one out of `where`"
+            )
+
+
+def _least_bytes(problem: Problem, workload: Workload) -> int:
+    """Return the memory of all tensors, and of each output's exact results and written mask."""
+    total = 0
+    for tensor in problem.tensors:
+        size = tensor_size_bytes(tensor, workload.axes)
+        elements = size // dtype_size_bytes(tensor.dtype)
+        # The rounded result and the kernel's own; a float64 and a bool for each element.
+        total += size if tensor.role == "in" else 2 * size + 9 * elements
+    return total
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from kopt.config.thread_pool import thread_pool
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.record import Diagnostic
 from kopt.kernels.source_screen import screen_source
 from kopt.kernels.status import Status
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
@@ -22,6 +23,7 @@ from kopt.tools.devices.device import Device, ExecutionOutcome, Program
 from .cases import HIDDEN_SEEDS, Seeds, plan_cases
 from .hidden_seeds import draw_hidden_seeds
 from .hidden_shapes import draw_hidden_shapes, narrowing_note
+from .oracle_memory import refuse_too_large
 from .race_check import run_with_race_check
 from .request import CheckPlans, CheckRequest, cubin_paths, make_plans
 from .run_cases import BatchResult, CaseBatch, run_cases
@@ -34,7 +36,8 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
     """Return whether the candidate computes what its problem asks for.
 
     Raises:
-        ToolError: No seeds, an architecture without a data sheet, or an oracle at fault.
+        ToolError: No seeds, an architecture without a data sheet, an oracle at fault, or
+            workloads that need more memory than the machine has.
         SetupError: No compiler, or KOPT_HOME cannot be written.
         InfraError: The device failed, not the candidate.
     """
@@ -44,6 +47,7 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
     request.progress("compiling")
     gpu = device.gpu or gpu_for_arch(request.arch)
     plans = make_plans(request, gpu)
+    refuse_too_large(request.case.problem, map(request.case.problem.workload, plans.plans))
     compiled, prepared = _build(request, plans, device, settings)
     if compiled.status is not Status.PASSED:
         result = BatchResult(compiled.status, diagnostics=compiled.diagnostics)
@@ -73,13 +77,23 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
     )
 
 
+_REFERENCE_IS_WRONG = Diagnostic(
+    severity="note",
+    message="this is the problem's own reference kernel, so that oracle.py may be what is wrong",
+    hint="compare expected() with the kernel for the element above; where terms cancel it needs"
+    " `slack` (docs/problems.md)",
+)
+
+
 def _told(case: Case, result: BatchResult) -> BatchResult:
-    """Return the result; where a drawn shape failed, with what it is and what to do."""
+    """Return the result with what to do where a drawn shape failed, or the reference kernel."""
+    notes: list[Diagnostic] = []
     failed = [one for one in result.hidden_shapes if one.status is not Status.PASSED]
-    if not failed:
-        return result
-    note = narrowing_note(case, failed[-1].workload)
-    return replace(result, diagnostics=(*result.diagnostics, note))
+    if failed:
+        notes.append(narrowing_note(case, failed[-1].workload))
+    if result.status is Status.INCORRECT and case.is_reference:
+        notes.append(_REFERENCE_IS_WRONG)
+    return replace(result, diagnostics=(*result.diagnostics, *notes))
 
 
 def _build(

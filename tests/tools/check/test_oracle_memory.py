@@ -6,8 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.tools.check.oracle_memory import allowance_bytes, limited_memory
+from kopt.kernels.problem import make_workload
+from kopt.tools.check.oracle_memory import (
+    allowance_bytes,
+    limited_memory,
+    refuse_too_large,
+)
 from support.sandbox_level import Level, open_level
 from support.tiny_problem import tiny_problem
 
@@ -54,3 +60,13 @@ def test_processes_that_start_meanwhile_are_not_limited(settings: Settings, tmp_
     free = level.run(code).stdout
     with limited_memory(1 << 30):
         assert level.run(code).stdout == free
+
+
+def test_a_check_that_cannot_fit_into_memory_is_refused_with_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = tiny_problem(tmp_path)
+    refuse_too_large(problem, problem.workloads)
+    large = make_workload(problem, {"B": 1 << 20, "H": 1 << 20})
+    with pytest.raises(ToolError, match=r"needs at least \d{5} GB: .* This machine has \d+ GB"):
+        refuse_too_large(problem, (problem.workloads[0], large))

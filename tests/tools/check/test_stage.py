@@ -176,6 +176,24 @@ def test_a_wrong_candidate_is_refused_with_a_place(
 
 
 @pytest.mark.usefixtures("compiler")
+def test_a_reference_that_is_wrong_points_at_the_oracle_too(
+    request_: CheckRequest, settings: Settings
+) -> None:
+    def spoil(execution: ExecutionRequest, outputs: Arrays) -> None:
+        outputs["y_bf16"][0, 0] = 1e3
+
+    device = NumpyDevice(spoil)
+    case = request_.case
+    told = "own reference kernel, so that oracle.py may be what is wrong"
+    other = check_candidate(request_, device, settings)
+    assert not any(told in one.message for one in other.diagnostics)
+    (case.problem.folder / "reference.cu").write_text(case.candidate.source)
+    own = check_candidate(request_, device, settings)
+    assert own.status is Status.INCORRECT
+    assert any(told in one.message for one in own.diagnostics)
+
+
+@pytest.mark.usefixtures("compiler")
 def test_a_check_says_the_same_twice(request_: CheckRequest, settings: Settings) -> None:
     def spoil(request: ExecutionRequest, outputs: Arrays) -> None:
         if request.schedule_seed > 2:

@@ -1,5 +1,21 @@
-"""`python -m kopt`: the same as the `kopt` command."""
+"""The `kopt` command, and `python -m kopt`.
 
-from kopt.server.cli import main
+Ctrl-C while kopt is still being imported ends like Ctrl-C later: one line, exit code 130.
+"""
 
-raise SystemExit(main())
+import sys
+
+
+def main() -> int:
+    """Run the command line and return its exit code."""
+    try:
+        from kopt.server.cli import main as run
+
+        return run()
+    except KeyboardInterrupt:
+        sys.stderr.write("kopt: interrupted\n")
+        return 130
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

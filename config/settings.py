@@ -30,6 +30,8 @@ class ClaudeAccess:
     """ANTHROPIC_BASE_URL: a gateway, or a stand-in. It may hold a password."""
 
 
+COMPLETION_VARIABLE = "_KOPT_COMPLETE"
+"""Set by the script of `kopt completion` when it asks what fits."""
 DEFAULT_ARCH = "sm_100a"
 DEFAULT_PACKAGE_INDEX = "https://pypi.org/simple"
 _PACKAGE_INDEX_VARIABLES = ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL")
@@ -194,6 +196,11 @@ def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Se
         pinecone_index_host=_printable("PINECONE_INDEX_HOST", environment),
         claude=_claude_access(environment),
     )
+
+
+def completion_request(environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return what a shell asks that completes a command line, such as `bash_complete`."""
+    return environment.get(COMPLETION_VARIABLE)
 
 
 def visible_devices(environment: Mapping[str, str] = os.environ) -> str | None:

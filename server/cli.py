@@ -13,6 +13,7 @@ from typing import NoReturn
 import click
 
 from kopt import __version__
+from kopt.config.settings import COMPLETION_VARIABLE, completion_request
 
 from .exits import CommandFailure, ExitCode, failure_of
 from .lazy_group import LazyCommand, LazyGroup
@@ -40,6 +41,8 @@ COMMANDS = {
     "setup": LazyCommand("setup", "Enter kopt in Claude Code, Codex, VS Code and others."),
     "selftest": LazyCommand("selftest", "Whether every false candidate is caught on this machine."),
     "doctor": LazyCommand("doctor", "What this machine has, and what it lacks."),
+    "help": LazyCommand("help", "The help of kopt, or of one command."),
+    "completion": LazyCommand("completion", "Make bash, zsh or fish complete kopt's commands."),
 }
 
 EPILOG = """\b
@@ -57,7 +60,7 @@ Examples:
 \b
 Exit codes: 0 passed, 1 the candidate fell short, 2 wrong usage, 3 this machine
 lacks something, 70 a bug in kopt, 130 interrupted.
-Every command but serve takes --json: one JSON document on stdout, nothing else.
+Every command that has a result takes --json: one JSON document on stdout.
 State lives under KOPT_HOME (default ~/.kopt). KOPT_PROBLEMS, KOPT_JOBS,
 KOPT_SANDBOX, KOPT_RUN and KOPT_WITHOUT_SOURCES are read too, and KOPT_NVCC,
 KOPT_CXX, KOPT_NCU and CUDA_HOME, which name tools that are not found by
@@ -81,6 +84,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run `kopt` with `arguments` (default: the process's) and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _open_missing_streams()
+    if asked := completion_request():
+        from click.shell_completion import shell_complete
+
+        return shell_complete(group, {}, "kopt", COMPLETION_VARIABLE, asked)
     try:
         # Not `group.main`: it ends a broken pipe with 1, which here means something else.
         with group.make_context("kopt", words) as context:
@@ -96,13 +103,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return ExitCode.USAGE
     except (Exception, KeyboardInterrupt) as error:  # the outermost frame of the command line
-        failure = failure_of(error)
+        failure = failure_of(error, _command_of(words))
         if failure.code is ExitCode.BUG:
             traceback.print_exc()
         _report(failure, as_json="--json" in words)
         if failure.code is ExitCode.INTERRUPTED and arguments is None:
             _leave_at_once(failure.code)
         return failure.code
+
+
+def _command_of(words: Sequence[str]) -> str:
+    """Return `kopt run` for `run --device`; `kopt` where no command was named."""
+    return f"kopt {words[0]}" if words and words[0] in COMMANDS else "kopt"
 
 
 def _open_missing_streams() -> None:

@@ -8,6 +8,7 @@ from typing import Literal
 import click
 
 from kopt.config.errors import BackendUnavailable, InfraError, KoptError, ToolError
+from kopt.kernels.status import Status
 
 ERROR_SCHEMA = "kopt.error/1"
 
@@ -42,6 +43,16 @@ class ExitCode(IntEnum):
     """The reader of stdout went away: 128 + SIGPIPE."""
 
 
+def exit_code_of(status: Status) -> ExitCode:
+    """Return how a command ends that evaluated one candidate.
+
+    What the simulator cannot run is no verdict on the candidate: this machine lacks a GPU.
+    """
+    if status is Status.UNSUPPORTED_ON_SIM:
+        return ExitCode.MACHINE
+    return ExitCode.PASSED if status is Status.PASSED else ExitCode.FELL_SHORT
+
+
 class Interrupted(Exception):
     """Ctrl-C during work that can be resumed; the message says how."""
 
@@ -69,6 +80,7 @@ class CommandFailure:
         }
 
 
+_BEHIND_THE_COMMAND = ("--json", "--problems")
 _MACHINE_FAILED = "The machine failed, not the candidate: try again."
 _SQLITE_MACHINE_CODES = frozenset({8, 10, 13, 14})
 """SQLite's READONLY, IOERR, FULL and CANTOPEN: the disk's fault.
@@ -77,12 +89,15 @@ Source: sqlite.org/rescode.html.
 """
 
 
-def failure_of(error: BaseException) -> CommandFailure:
-    """Return how `error` is reported; exceptions without a case of their own are bugs."""
+def failure_of(error: BaseException, command: str = "kopt") -> CommandFailure:
+    """Return how `error` is reported; exceptions without a case of their own are bugs.
+
+    Args:
+        error: What ended the command.
+        command: Whose help is named where click does not know the command.
+    """
     if isinstance(error, click.UsageError):
-        command = error.ctx.command_path if error.ctx else "kopt"
-        message = " ".join(error.format_message().split())
-        return CommandFailure("usage", message, f"Try '{command} --help'.", ExitCode.USAGE)
+        return _usage_failure(error, command)
     if isinstance(error, click.ClickException):
         return CommandFailure("usage", error.format_message(), None, ExitCode.USAGE)
     if isinstance(error, ToolError):
@@ -108,3 +123,14 @@ def failure_of(error: BaseException) -> CommandFailure:
     message = f"{type(error).__name__}: {error}"
     hint = "This is a bug in kopt: please report it with the traceback."
     return CommandFailure("bug", message, hint, ExitCode.BUG)
+
+
+def _usage_failure(error: click.UsageError, command: str) -> CommandFailure:
+    if error.ctx is not None:
+        command = error.ctx.command_path
+    message = " ".join(error.format_message().split())
+    if isinstance(error, click.NoSuchOption) and command == "kopt":
+        option = error.option_name
+        if option in _BEHIND_THE_COMMAND:
+            message = f"{option} stands behind the command, as in kopt list {option}"
+    return CommandFailure("usage", message, f"Try '{command} --help'.", ExitCode.USAGE)

@@ -93,6 +93,8 @@ def command_body(
         @click.option(
             "--problems",
             type=click.Path(exists=True, file_okay=False, path_type=Path),
+            multiple=True,
+            callback=_one_folder,
             help="Folder of your own problems, beside the packaged ones (or KOPT_PROBLEMS).",
         )
         @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
@@ -109,6 +111,12 @@ def command_body(
         return callback
 
     return decorate
+
+
+def _one_folder(_: click.Context, __: click.Parameter, folders: tuple[Path, ...]) -> Path | None:
+    if len(folders) > 1:
+        raise click.BadParameter("it is given twice: name one folder that holds all your problems")
+    return folders[0].absolute() if folders else None
 
 
 def print_record(record: Record) -> None:

@@ -8,10 +8,10 @@ import click
 
 from kopt.kernels.bench_result import BenchResult, without_samples
 from kopt.kernels.case import Case
-from kopt.kernels.status import Status, Verdict
+from kopt.kernels.status import Verdict
 from kopt.search.store.winner import pin_tune
 from kopt.server.bench_table import TableRequest, show_table
-from kopt.server.exits import ExitCode
+from kopt.server.exits import ExitCode, exit_code_of
 from kopt.server.find_case import find_case, find_problems, refuse_foreign_kernel
 from kopt.server.opened_device import DeviceChoice, opened_device, timing_device
 from kopt.server.options import device_arch_option, device_option, tune_option
@@ -215,5 +215,4 @@ def _promote(session: Session, options: BenchOptions, case: Case) -> ExitCode:
 
 def _exit_code(result: BenchResult) -> ExitCode:
     bad = result.is_unproven or result.verdict in (Verdict.SLOWER, Verdict.IMPOSSIBLE)
-    passed = result.status is Status.PASSED and not bad
-    return ExitCode.PASSED if passed else ExitCode.FELL_SHORT
+    return ExitCode.FELL_SHORT if bad else exit_code_of(result.status)

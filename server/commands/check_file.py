@@ -8,7 +8,7 @@ import click
 from kopt.config.errors import SetupError, ToolError
 from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.status import Status
-from kopt.server.exits import ExitCode
+from kopt.server.exits import ExitCode, exit_code_of
 from kopt.server.find_case import find_case
 from kopt.server.opened_device import DeviceChoice, OpenedDevice, opened_device
 from kopt.server.options import (
@@ -106,7 +106,7 @@ def command(session: Session, options: CheckOptions) -> int:
         result = check(request, opened, session.settings, sanitized=options.sanitize)
     session.show(result, check_view(str(options.file), result))
     if result.status is not Status.PASSED:
-        return ExitCode.FELL_SHORT
+        return exit_code_of(result.status)
     judged = result.sanitizer is None or result.sanitizer.is_complete
     return ExitCode.PASSED if judged else ExitCode.MACHINE
 

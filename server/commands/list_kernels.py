@@ -8,6 +8,7 @@ from rich.text import Text
 
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
+from kopt.config.near_matches import near_matches
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
@@ -22,6 +23,7 @@ from kopt.server.views.tables import NOTHING, View, grid
 EPILOG = """\b
 Examples:
   kopt list
+  kopt list silu                those with this text in id or description
   kopt list --arch sm_90a       those with a library baseline on Hopper
   kopt list --problems mine/    your own problems too
   kopt list --json"""
@@ -51,16 +53,24 @@ class KernelRow:
     help="Only kernels with a library baseline on this architecture, e.g. sm_100a or sm_90a; time "
     f"floors are for its GPU. Default: all kernels, floors for {DEFAULT_ARCH}.",
 )
+@click.argument("text", required=False)
 @command_body()
-def command(session: Session, arch: str | None) -> int:
-    """List the kernels that kopt knows, with their bytes and time floors."""
+def command(session: Session, arch: str | None, text: str | None) -> int:
+    """List the kernels that kopt knows, with their bytes and time floors.
+
+    With TEXT only those whose id, operation or description has it.
+    """
     gpu = gpu_for_arch(arch or DEFAULT_ARCH)
     problems = list(load_problems(session.settings.problems).values())
     if arch is not None:
         problems = [problem for problem in problems if has_baseline(problem, gpu)]
+        if not problems and not session.as_json:
+            raise ToolError(
+                f"no kernel has a library baseline on {gpu.arch}; 'kopt list' shows all"
+            )
     rows = [row for problem in problems for row in _rows(problem, gpu, session.settings)]
-    if not rows and not session.as_json:
-        raise ToolError(f"no kernel has a library baseline on {gpu.arch}; 'kopt list' shows all")
+    if text is not None:
+        rows = _having(text, rows, problems)
     document = {
         "schema": "kopt.list/1",
         "status": "passed",
@@ -70,6 +80,25 @@ def command(session: Session, arch: str | None) -> int:
     }
     session.show(document, _view(rows, gpu))
     return ExitCode.PASSED
+
+
+def _having(text: str, rows: Sequence[KernelRow], problems: Sequence[Problem]) -> list[KernelRow]:
+    """Return the rows with `text` in them, in any case of letters.
+
+    Raises:
+        ToolError: There is none.
+    """
+    sought = text.casefold()
+    told = {id_: p.description.casefold() for p in problems for id_ in p.kernel_ids}
+    found = [
+        row
+        for row in rows
+        if any(sought in words for words in (row.kernel, row.op_type, told[row.kernel]))
+    ]
+    if not found:
+        near = near_matches(sought, {problem.name for problem in problems})
+        raise ToolError(f"no kernel has {text[:80]!r} in its id or description; {near}")
+    return found
 
 
 def _view(rows: Sequence[KernelRow], gpu: GpuSpec) -> View:

@@ -6,8 +6,7 @@ from pathlib import Path
 import click
 
 from kopt.kernels.profile_result import ProfileChoices, ProfileResult
-from kopt.kernels.status import Status
-from kopt.server.exits import ExitCode
+from kopt.server.exits import exit_code_of
 from kopt.server.find_case import find_case
 from kopt.server.opened_device import DeviceChoice, opened_device
 from kopt.server.options import (
@@ -83,7 +82,7 @@ def command(session: Session, options: ProfileOptions) -> int:
         run = profile_choices if options.tune.every else profile
         result = run(request, opened, session.settings)
     session.show(result, _view(str(options.file), result))
-    return ExitCode.PASSED if result.status is Status.PASSED else ExitCode.FELL_SHORT
+    return exit_code_of(result.status)
 
 
 def _view(name: str, profile: ProfileResult | ProfileChoices) -> View:

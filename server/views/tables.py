@@ -3,7 +3,9 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rich.console import OverflowMethod, RenderableType
+from rich.console import Console, ConsoleOptions, OverflowMethod, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -13,6 +15,7 @@ Cell = str | Text
 
 NOTHING = "-"
 """The cell of a value that there is none of."""
+_ANY_WIDTH = 10_000
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,35 @@ class WorkStep:
     """How much there is to do; None while that is not known."""
 
 
+class Grid(Table):
+    """A table that a narrow terminal shows as a list, since a cut id is no id."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Render the table where each column has room for its longest word, else the list."""
+        if console.is_terminal and self._least_width(console, options) > options.max_width:
+            yield from self._as_list()
+        else:
+            yield from super().__rich_console__(console, options)
+
+    def _least_width(self, console: Console, options: ConsoleOptions) -> int:
+        width = -1
+        for column in self.columns:
+            cells = (column.header, *column.cells)
+            found = [Measurement.get(console, options.update_width(_ANY_WIDTH), c) for c in cells]
+            width += 1 + max(one.maximum if column.no_wrap else one.minimum for one in found)
+        return width
+
+    def _as_list(self) -> RenderResult:
+        """Give each row as its first cell, and the others below it, each behind its head."""
+        heads = [str(column.header) for column in self.columns]
+        for row in zip(*(column.cells for column in self.columns), strict=True):
+            first, *rest = (cell if isinstance(cell, Text) else Text(str(cell)) for cell in row)
+            yield Text.assemble(first, style="bold", overflow="fold")
+            told = [(head, cell) for head, cell in zip(heads[1:], rest, strict=True) if cell.plain]
+            parts = [Text.assemble((f"{head} ", "dim"), cell) for head, cell in told]
+            yield Padding(Text("   ", overflow="fold").join(parts), (0, 0, 0, 2))
+
+
 def grid(
     *heads: str,
     rows: Iterable[Iterable[Cell]] = (),
@@ -37,7 +69,7 @@ def grid(
     header_style: str = "bold",
     overflow: OverflowMethod = "ellipsis",
 ) -> Table:
-    """Return a table without lines.
+    """Return a table without lines, which a terminal that is too narrow shows as a list.
 
     Args:
         heads: The columns; one whose head ends with `#` is of numbers, which stand to the right.
@@ -46,7 +78,7 @@ def grid(
         header_style: Of the heads.
         overflow: What becomes of a word that is longer than its column.
     """
-    table = Table(box=None, pad_edge=False, header_style=header_style)
+    table = Grid(box=None, pad_edge=False, header_style=header_style)
     for head in heads:
         name = head.rstrip("#")
         table.add_column(

@@ -1,5 +1,6 @@
 """The frame of the command line: help, exit codes, one clear line, one JSON document."""
 
+import os
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from kopt.server.cli import COMMANDS, group, main
 from kopt.server.exits import ExitCode
 from support.command_line import Kopt
 
+WITHOUT_RESULT = ("help", "completion")
 HEAVY = ("numpy", "pydantic", "rich", "yaml", "ml_dtypes", "elftools", "sqlite3", "asyncio")
 
 
@@ -65,8 +67,79 @@ def test_help_of_every_command_has_examples_and_json(kopt: Kopt, name: str) -> N
     assert ending.code == 0
     assert "Examples:\n" in ending.stdout
     assert f"  kopt {name}" in ending.stdout
-    assert "--problems" in ending.stdout or name in ("runs", "kb")
-    assert "--json" in ending.stdout or name == "serve"  # whose stdout is the protocol's
+    assert "--problems" in ending.stdout or name in ("runs", "kb", *WITHOUT_RESULT)
+    # The stdout of `serve` is the protocol's.
+    assert "--json" in ending.stdout or name in ("serve", *WITHOUT_RESULT)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "Usage: kopt [OPTIONS] COMMAND"),
+        (("run",), "Usage: kopt run"),
+        (("runs", "show"), "Usage: kopt runs show"),
+    ],
+)
+def test_help_of_a_command_can_be_asked_for_by_name(
+    kopt: Kopt, words: tuple[str, ...], said: str
+) -> None:
+    ending = kopt("help", *words)
+    assert (ending.code, ending.stdout.startswith(said)) == (ExitCode.PASSED, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("help", "rnu"), "no such command 'rnu'; did you mean run"),
+        (("help", "run", "x"), "kopt run has no commands below it"),
+        (("--json", "check"), "--json stands behind the command"),
+        (("check", "--device"), "Try 'kopt check --help'"),
+        (("completion", "tcsh"), "is not one of 'bash', 'zsh', 'fish'"),
+        (("list", "--problems", "/", "--problems", "/"), "it is given twice"),
+        (("list", "no such kernel"), "no kernel has 'no such kernel' in its id"),
+    ],
+)
+def test_a_slip_is_answered_with_what_to_write(
+    kopt: Kopt, words: tuple[str, ...], said: str
+) -> None:
+    ending = kopt(*words)
+    assert (ending.code, said in ending.stderr) == (ExitCode.USAGE, True), ending.stderr
+
+
+def test_a_text_chooses_among_the_kernels(kopt: Kopt) -> None:
+    by_id = kopt("list", "SILU_AND", "--json").document["kernels"]
+    by_words = kopt("list", "gated", "--json").document["kernels"]
+    assert [row["kernel"] for row in by_id] == [row["kernel"] for row in by_words]
+    assert {row["op_type"] for row in by_id} == {"activation"}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_is_given_a_script_that_asks_kopt(kopt: Kopt, shell: str) -> None:
+    ending = kopt("completion", shell)
+    assert ending.code == ExitCode.PASSED
+    assert f"_KOPT_COMPLETE={shell}_complete" in ending.stdout
+
+
+def test_a_shell_that_asks_is_told_what_fits() -> None:
+    asked = {"_KOPT_COMPLETE": "bash_complete", "COMP_WORDS": "kopt ru", "COMP_CWORD": "1"}
+    run = subprocess.run(
+        [sys.executable, "-m", "kopt"], capture_output=True, text=True, env={**os.environ, **asked}
+    )
+    assert (run.returncode, run.stdout.split()) == (0, ["plain,run", "plain,runs"])
+
+
+def test_ctrl_c_during_start_up_is_one_line() -> None:
+    code = (
+        "import sys\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'kopt.server.cli': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Slow())\n"
+        "from kopt.__main__ import main\n"
+        "raise SystemExit(main())"
+    )
+    run = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (ExitCode.INTERRUPTED, "kopt: interrupted\n")
 
 
 def test_help_names_every_variable_that_is_read(kopt: Kopt) -> None:

@@ -1,0 +1,42 @@
+"""Tables where they have room, and where they have not."""
+
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from kopt.server.views.tables import grid
+
+IDS = ("fused_add_rmsnorm_fp8_block_quant_b1024xh7168", "silu_and_mul_b8xh14336")
+ROWS = [(IDS[0], "norm", "66,304,000"), (IDS[1], "activation", "688,128")]
+
+
+def _printed(width: int, *, is_terminal: bool = True) -> str:
+    out = StringIO()
+    console = Console(file=out, width=width, force_terminal=is_terminal, color_system=None)
+    console.print(grid("kernel id", "operation", "bytes#", rows=ROWS, whole=("kernel id",)))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [200, 80])
+def test_a_table_with_room_has_one_line_a_row(width: int) -> None:
+    head, *rows = _printed(width).splitlines()
+    assert head.split() == ["kernel", "id", "operation", "bytes"]
+    assert [row.split() for row in rows] == [list(row) for row in ROWS]
+
+
+@pytest.mark.parametrize("width", [60, 46])
+def test_without_room_every_value_is_whole_below_its_id(width: int) -> None:
+    printed = _printed(width)
+    assert max(map(len, printed.splitlines())) <= width
+    for row in ROWS:
+        assert all(cell in printed for cell in row)
+    assert printed.splitlines()[0] == IDS[0]
+
+
+def test_an_id_longer_than_the_terminal_is_folded_and_not_cut() -> None:
+    assert IDS[0] in _printed(30).replace("\n", "")
+
+
+def test_a_pipe_gets_a_line_a_row_whatever_the_width() -> None:
+    assert len(_printed(60, is_terminal=False).splitlines()) >= 3

@@ -33,7 +33,7 @@ endif
 
 run: $(venv)/.stamp-toolkit | g++ ## search for a faster kernel on the CPU simulator: the main job
 	@echo "make run: searching $(KERNEL) on the simulator"
-	@$(venv)/bin/kopt run --kernel $(KERNEL) $(RUN_FLAGS)
+	@$(venv)/bin/kopt run --kernel $(KERNEL) $(RUN_FLAGS) --no-models
 
 demo-llm: KERNEL := silu_and_mul_b8xh14336
 demo-llm: $(venv)/.stamp-toolkit | g++ ## the search with agents on the simulator; a script plays Claude, no key is needed

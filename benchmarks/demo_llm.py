@@ -10,12 +10,11 @@ ledger, reports. Other arguments go to `kopt run`.
 import os
 import sys
 
+from kopt.search.models.model_source import PLAYED_KEY
 from kopt.server.cli import main
 from support.fake_messages import FakeMessages
 from support.played.good import good_model
 from support.played.metered import Metered
-
-KEY = "played"
 
 
 def demo(words: list[str]) -> int:
@@ -24,7 +23,7 @@ def demo(words: list[str]) -> int:
     with FakeMessages(Metered(good_model)) as fake:
         for name in [name for name in os.environ if name.startswith("ANTHROPIC_")]:
             del os.environ[name]
-        os.environ |= {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": fake.url}
+        os.environ |= {"ANTHROPIC_API_KEY": PLAYED_KEY, "ANTHROPIC_BASE_URL": fake.url}
         return main(["run", "--device", "sim", *words])
 
 

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from kopt.config.settings import settings_from_environment
+from kopt.search.models.model_source import PLAYED_KEY
 from kopt.server.cli import main
 from support.fake_messages import FakeMessages
 from support.played.metered import Metered
@@ -47,7 +48,7 @@ def demo(words: list[str]) -> int:
     with FakeMessages(Metered(obedient_model)) as fake:
         for name in [name for name in os.environ if name.startswith("ANTHROPIC_")]:
             del os.environ[name]
-        os.environ |= {"ANTHROPIC_API_KEY": "played", "ANTHROPIC_BASE_URL": fake.url}
+        os.environ |= {"ANTHROPIC_API_KEY": PLAYED_KEY, "ANTHROPIC_BASE_URL": fake.url}
         asked = [] if "--resume" in words else _new_study(folder, problems)
         return main(["study", *asked, "--problems", str(problems), *words])
 

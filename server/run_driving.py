@@ -32,7 +32,9 @@ from .exits import Interrupted
 from .opened_device import DeviceChoice, OpenedDevice, opened_device
 from .run_progress import run_progress, waiting_lines
 from .session import Session
+from .spending import Spending, agree_to_spend, warn_of_eaten_dollar
 
+NO_MODELS = "--no-models: nobody writes kernels, only declared `tune` values are swept"
 NOTHING_DRAWN = (
     "strategy maic_rl draws techniques for a model to write: without one it is a sweep;"
     " make demo-study shows it with a scripted model"
@@ -68,6 +70,9 @@ class RunOptions:
     resume: str | None
     record: Path | None
     replay: Path | None
+    every: bool
+    no_models: bool
+    yes: bool
     dry_run: bool
     progress: bool
 
@@ -139,6 +144,39 @@ def read_settings(options: RunOptions, session: Session) -> tuple[SearchSettings
     return search, budget
 
 
+def agree_on_runs(options: RunOptions, session: Session, runs: int) -> None:
+    """Have the user agree to what new runs may cost, if Claude is to be asked.
+
+    Raises:
+        ToolError: There is no agreement.
+    """
+    if not options.models.is_paid(session.settings):
+        return
+    if not options.is_quiet(session):
+        warn_of_eaten_dollar(options.parsed_budget or UNLIMITED)
+    _, budget = read_settings(options, session)
+    is_named = (options.parsed_budget or UNLIMITED).usd is not None
+    spending = Spending(budget, runs, is_yes=options.yes, is_amount_named=is_named)
+    agree_to_spend(spending, session, options.is_quiet(session))
+
+
+def _agree_on_resuming(before: RunState, options: RunOptions, session: Session) -> None:
+    """Have the user agree where a run that goes on may cost more than was agreed to before.
+
+    Raises:
+        ToolError: There is no agreement.
+    """
+    agreed, asked = before.settings.budget, options.parsed_budget or UNLIMITED
+    wanted = agreed if options.budget is None else asked
+    wanted = wanted.with_dollars(before.settings.search.budget_usd)
+    if agreed.usd is not None and wanted.usd is not None and wanted.usd <= agreed.usd:
+        return
+    if options.models.is_paid(session.settings):
+        named = asked.usd is not None
+        spending = Spending(wanted, is_yes=options.yes, is_amount_named=named)
+        agree_to_spend(spending, session, options.is_quiet(session))
+
+
 def begin_and_drive(session: Session, options: RunOptions, kernel: str) -> RunReport:
     """Drive a new run of `kernel` to its end and return its report.
 
@@ -172,6 +210,7 @@ def resume(session: Session, options: RunOptions, run: str) -> RunReport:
             if not options.is_quiet(session):
                 click.echo(_nothing_left(before), err=True)
             return report_run(reader, folder)
+    _agree_on_resuming(before, options, session)
     was_measured = before.settings.device != "sim"
     device = before.settings.device if options.device == "auto" else options.device
     choice = DeviceChoice(device, needs_gpu=was_measured)
@@ -215,7 +254,7 @@ def _drive(
         if options.models.exists(session.settings):
             click.echo(f"budget: {store.reader.state().settings.budget}", err=True)
         else:
-            click.echo(NO_KEY, err=True)
+            click.echo(NO_MODELS if options.no_models else NO_KEY, err=True)
             if store.reader.state().settings.search.strategy == "maic_rl":
                 click.echo(NOTHING_DRAWN, err=True)
         if options.models.recording is not None:

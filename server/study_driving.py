@@ -30,12 +30,13 @@ from .opened_device import DeviceChoice, OpenedDevice, opened_device
 from .run_driving import stopped
 from .run_progress import run_progress, waiting_lines
 from .session import Session
+from .spending import Spending, agree_to_spend, warn_of_eaten_dollar
 
 NO_KEY = (
     "no ANTHROPIC_API_KEY: a study compares what models do, and sweeps are the same in every arm;"
     " make demo-study shows one with a scripted model"
 )
-_OF_EVERY_STUDY = ("device", "resume", "dry_run", "progress")
+_OF_EVERY_STUDY = ("device", "resume", "yes", "dry_run", "progress")
 REPEATS, TARGET = 1, 1.3
 
 
@@ -57,6 +58,7 @@ class StudyOptions:
     device: str
     arch: str | None
     resume: str | None
+    yes: bool
     dry_run: bool
     progress: bool
 
@@ -104,6 +106,22 @@ def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
         "seed": options.seed or 0,
         "has_base": options.base is not None,
     }
+
+
+def agree_on_study(asked: dict[str, Any], options: StudyOptions, session: Session) -> None:
+    """Have the user agree to what all runs of a new study may cost.
+
+    Raises:
+        ToolError: There is no agreement.
+    """
+    if not ModelSource().is_paid(session.settings):
+        return
+    named = UNLIMITED if options.budget is None else parse_budget(options.budget)
+    if not options.is_quiet(session):
+        warn_of_eaten_dollar(named)
+    runs = len(asked["arms"]) * len(asked["kernels"]) * asked["repeats"]
+    spending = Spending(asked["budget"], runs, options.yes, is_amount_named=named.usd is not None)
+    agree_to_spend(spending, session, options.is_quiet(session))
 
 
 def plan_of_study(asked: dict[str, Any], opened: OpenedDevice) -> StudyPlan:

@@ -13,6 +13,8 @@ from .model import Model
 from .prices import load_prices
 from .recording import RecordingModel, ReplayModel
 
+PLAYED_KEY = "played"
+"""The key that stands for a script in Claude's place: no service takes it, nothing is paid."""
 NO_KEY = "no ANTHROPIC_API_KEY: nobody writes kernels, only declared `tune` values are swept"
 NO_KEY_TO_RECORD = "--record writes what Claude says, which takes a key: set ANTHROPIC_API_KEY"
 _SCHEMES = ("http://", "https://")
@@ -47,6 +49,16 @@ class ModelSource:
         if self.record is not None:
             raise SetupError(NO_KEY_TO_RECORD)
         return False
+
+    def is_paid(self, settings: Settings) -> bool:
+        """Return whether what the model answers is paid for.
+
+        Raises:
+            SetupError: A recording is asked for, but there is no key.
+        """
+        if self.replay is not None or not self.exists(settings):
+            return False
+        return settings.claude is not None and settings.claude.api_key != PLAYED_KEY
 
 
 def refuse_unaskable(source: ModelSource, roles: RolesSettings, settings: Settings) -> None:

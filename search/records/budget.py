@@ -1,6 +1,6 @@
 """Budgets of runs: limits, and what calls have spent of them.
 
-A budget is written as `50`, `90s`, `$5`, `2Mtok` or `gpu:10m`.
+A budget is written as `50`, `90s`, `5usd`, `2Mtok` or `gpu:10m`.
 
 A budget bounds the search. The full check of the winner comes after it and is never cut, because
 a winner that was not checked is none.
@@ -21,8 +21,9 @@ WARNING_SHARE = 0.8
 _SECONDS_PER_UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _TOKENS_PER_UNIT = {"tok": 1, "ktok": 1_000, "Mtok": 1_000_000}
 _FORMS = (
-    "write a number of evaluations (50) or a time (90s, 10m, 2h), dollars ($5 or 5usd), tokens"
-    " (400ktok, 2Mtok), time on the GPU (gpu:10m), or several with commas between them"
+    "write a number of evaluations (50) or a time (90s, 10m, 2h), dollars (5usd, or in quotes"
+    " '$5', which a shell takes otherwise), tokens (400ktok, 2Mtok), time on the GPU (gpu:10m), or"
+    " several with commas between them"
 )
 
 

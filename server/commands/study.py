@@ -20,6 +20,7 @@ from kopt.server.study_driving import (
     REPEATS,
     TARGET,
     StudyOptions,
+    agree_on_study,
     asked_of_study,
     device_of_study,
     drive_study,
@@ -31,7 +32,7 @@ EPILOG = """\b
 Examples:
   kopt study --kernel silu_and_mul_b8xh14336 --kernel fused_add_rmsnorm_b8xh4096 --dry-run
   kopt study --kernel silu_and_mul_b8xh14336 --kernel fused_add_rmsnorm_b8xh4096 \\
-      --arm full --arm memory_off --repeats 3 --target 1.3x --budget '$2'
+      --arm full --arm memory_off --repeats 3 --target 1.3x --budget 2usd
   kopt study --kernel silu_and_mul_b8xh14336 --arm full --arm wide=wide.yaml
   kopt study --resume study-20260101-120000-000
 
@@ -41,7 +42,8 @@ of profiles; minimal, a kernel with its profile in, a kernel out; NAME=FILE.yaml
 settings of your own. The others are compared with the first. Each arm and repeat has a
 knowledge base of its own, carried from kernel to kernel. Ctrl-C pauses a study.
 Needs ANTHROPIC_API_KEY and costs one run for each arm, kernel and repeat: see
---dry-run. The report is KOPT_HOME/studies/STUDY/study.html.
+--dry-run. On a terminal it asks first; elsewhere name the dollars, or add --yes.
+The report is KOPT_HOME/studies/STUDY/study.html.
 Exit codes: 0 all runs have ended, 2 wrong usage, 3 this machine or the model
 lacks something, 130 interrupted."""
 
@@ -76,7 +78,9 @@ def _target(_: click.Context, __: click.Parameter, text: str | None) -> float | 
     help="What candidates and tokens are counted to, as 1.3x: over the baseline where it is"
     f" measured, else over the starting kernel.  [default: {TARGET:g}x]",
 )
-@click.option("--budget", metavar="LIMITS", help="Of each run, as of kopt run: $2, 2Mtok, 50, 1h.")
+@click.option(
+    "--budget", metavar="LIMITS", help="Of each run, as of kopt run: 2usd, 2Mtok, 50, 1h."
+)
 @click.option(
     "--strategy", type=click.Choice(["beam", "maic_rl"]), help="Of all arms.  [default: beam]"
 )
@@ -96,6 +100,7 @@ def _target(_: click.Context, __: click.Parameter, text: str | None) -> float | 
 @device_option
 @device_arch_option
 @click.option("--resume", metavar="STUDY", help="Go on with this study, or show a finished one.")
+@click.option("--yes", is_flag=True, help="Agree to what Claude may cost: nothing is asked.")
 @click.option("--dry-run", is_flag=True, help="Show what it would do and cost; run nothing.")
 @click.option("--progress", is_flag=True, help="Show progress on stderr with --json too.")
 @command_body(StudyOptions)
@@ -114,6 +119,7 @@ def command(session: Session, options: StudyOptions) -> int:
 
 def _begun(session: Session, options: StudyOptions) -> StudyReport:
     asked = asked_of_study(options, session)
+    agree_on_study(asked, options, session)
     document = None if options.base is None else read_document(options.base)
     choice = DeviceChoice(options.device, options.arch)
     with opened_device(choice, session.settings, waiting_lines(options.is_quiet(session))) as on:

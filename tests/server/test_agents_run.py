@@ -37,7 +37,7 @@ def play(kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterato
             monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-not-a-key-of-anybody")
             monkeypatch.setenv("ANTHROPIC_BASE_URL", fake.url)
             size = ("--beam-width", "2", "--rounds", "1")
-            return kopt("run", "--kernel", KERNEL, "--device", "sim", *size, *words), fake
+            return kopt("run", "--kernel", KERNEL, "--device", "sim", "--yes", *size, *words), fake
 
         yield run
 

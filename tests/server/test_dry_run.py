@@ -44,10 +44,10 @@ def test_plan_follows_the_options_and_is_one_document(kopt: Kopt) -> None:
     assert document["asks_models"] is False
 
 
-def test_without_a_kernel_every_kernel_has_a_plan_and_the_sum_is_told(kopt: Kopt) -> None:
-    ending = kopt("run", "--device", "sim", "--dry-run")
+def test_of_all_kernels_each_has_a_plan_and_the_sum_is_told(kopt: Kopt) -> None:
+    ending = kopt("run", "--all", "--device", "sim", "--dry-run")
     assert ending.stdout.rstrip().splitlines()[-1].startswith("all ")
-    document = kopt("run", "--device", "sim", "--dry-run", "--json").document
+    document = kopt("run", "--all", "--device", "sim", "--dry-run", "--json").document
     assert document["schema"] == "kopt.run-plans/1"
     assert len({one["kernel"] for one in document["plans"]}) == len(document["plans"]) > 20
 

@@ -35,7 +35,15 @@ def run(kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator
         fake = stack.enter_context(FakeMessages(obedient_model))
         monkeypatch.setenv("ANTHROPIC_BASE_URL", fake.url)
         monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-not-a-key-of-anybody")
-        words = ("--kernel", KERNEL, "--device", "sim", "--config", tmp_path / "small.yaml")
+        words = (
+            "--kernel",
+            KERNEL,
+            "--device",
+            "sim",
+            "--yes",
+            "--config",
+            tmp_path / "small.yaml",
+        )
         yield lambda *more: kopt("run", *words, *more)
 
 

@@ -188,7 +188,7 @@ def test_recording_without_a_call_ends_the_run_and_costs_nothing(
 
 
 def test_wrong_setting_of_a_run_of_every_kernel_is_told_once(kopt: Kopt, script: Script) -> None:
-    ending = kopt("run", "--budget", "soon")
+    ending = kopt("run", "--all", "--budget", "soon")
     assert ending.code == ExitCode.USAGE
     assert ending.stderr.count("budget 'soon'") == 1
 

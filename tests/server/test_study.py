@@ -60,7 +60,7 @@ def play(kopt: Kopt, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
             monkeypatch.setenv("ANTHROPIC_BASE_URL", fake.url)
             asked = ("--kernel", KERNEL, "--config", settings, "--device", "sim")
             new = () if "--resume" in words else asked
-            return kopt("study", *new, *words), fake
+            return kopt("study", "--yes", *new, *words), fake
 
         yield run
 

@@ -9,7 +9,7 @@ from kopt.config.search_settings import load_search_settings
 from kopt.config.settings import ClaudeAccess, Settings
 from kopt.search.models.anthropic_model import AnthropicModel
 from kopt.search.models.errors import CallFailed, Halt
-from kopt.search.models.model_source import ModelSource, open_model, refuse_unaskable
+from kopt.search.models.model_source import PLAYED_KEY, ModelSource, open_model, refuse_unaskable
 from kopt.search.models.recording import RecordingModel, ReplayModel
 from support.fake_messages import FakeMessages
 from support.messages_wire import Turn
@@ -88,3 +88,11 @@ def test_model_without_a_price_is_refused_where_somebody_would_be_asked(tmp_path
     refuse_unaskable(ModelSource(), roles, Settings(tmp_path))
     with pytest.raises(SetupError, match="price of claude-unknown"):
         refuse_unaskable(ModelSource(), roles, Settings(tmp_path, claude=ClaudeAccess(api_key=KEY)))
+
+
+def test_recordings_and_played_models_are_not_paid(tmp_path: Path) -> None:
+    real = Settings(tmp_path, claude=ClaudeAccess(api_key="sk-ant-made-up"))
+    played = Settings(tmp_path, claude=ClaudeAccess(api_key=PLAYED_KEY))
+    assert ModelSource().is_paid(real)
+    assert not ModelSource(replay=tmp_path / "run.jsonl").is_paid(real)
+    assert not ModelSource().is_paid(played) and not ModelSource().is_paid(Settings(tmp_path))

@@ -2,22 +2,18 @@
 
 import json
 import os
-import pty
-import select
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from support.client_files import below
 from support.command_line import Kopt
+from support.on_terminal import OnTerminal
 
 MOVED_BY = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME")
 CUDA = ("CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES")
 KOPT = Path(sys.executable).with_name("kopt")
-DEADLINE_S = 60.0
 
 
 @pytest.fixture(autouse=True)
@@ -201,24 +197,9 @@ def test_wrong_usage_is_said_and_nothing_is_written(
 
 @pytest.mark.parametrize(("answer", "wrote"), [(b"y\n", True), (b"n\n", False), (b"\n", False)])
 def test_on_a_terminal_it_asks(user: Path, answer: bytes, wrote: bool) -> None:
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [KOPT, "setup", "cursor"], stdin=theirs, stdout=theirs, stderr=theirs, cwd=user / "work"
-    )
-    os.close(theirs)
-    shown = _read_until(ours, b"[y/N]: ")
-    assert b"+++ " in shown and not (user / ".cursor").exists()
-    os.write(ours, answer)
-    rest = _read_until(ours, b"nothing was changed" if not wrote else b"to undo: ")
-    assert process.wait(DEADLINE_S) == 0, rest
-    os.close(ours)
+    with OnTerminal([KOPT, "setup", "cursor"], os.environ, user / "work") as terminal:
+        assert b"+++ " in terminal.read_until(b"[y/N]: ") and not (user / ".cursor").exists()
+        terminal.type(answer)
+        assert terminal.ending() == 0
+    assert (b"to undo: " if wrote else b"nothing was changed") in terminal.shown
     assert (user / ".cursor" / "mcp.json").exists() == wrote
-
-
-def _read_until(terminal: int, words: bytes) -> bytes:
-    shown, end = b"", time.monotonic() + DEADLINE_S
-    while words not in shown:
-        ready, _, _ = select.select([terminal], [], [], max(0.0, end - time.monotonic()))
-        assert ready, shown
-        shown += os.read(terminal, 4096)
-    return shown

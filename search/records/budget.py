@@ -58,6 +58,23 @@ class Budget(Record):
         ]
         return " or ".join(limit for limit in limits if limit) or "no limit"
 
+    def doubled(self) -> "Budget":
+        """Return twice every limit."""
+        found = {name: getattr(self, name) for name in _LIMITS}
+        return Budget(**{name: 2 * limit for name, limit in found.items() if limit is not None})
+
+    @property
+    def written(self) -> str:
+        """The budget as `--budget` takes it; empty without a limit."""
+        limits = [
+            None if self.evaluations is None else f"{self.evaluations}",
+            None if self.seconds is None else f"{self.seconds:g}s",
+            None if self.tokens is None else f"{self.tokens}tok",
+            None if self.usd is None else f"{self.usd:g}usd",
+            None if self.gpu_seconds is None else f"gpu:{self.gpu_seconds:g}s",
+        ]
+        return ",".join(limit for limit in limits if limit)
+
     def with_dollars(self, usd: float | None) -> "Budget":
         """Return this budget, limited to `usd` dollars if it names no limit of its own."""
         return self if self.usd is not None else self.model_copy(update={"usd": usd})

@@ -1,4 +1,4 @@
-"""The charts of a run: all candidates, the best of each round, the tree, the roofline.
+"""The charts of a run: all candidates, the tree, the roofline.
 
 Speed is the yardstick's: more is better, and height is comparable because the axis begins at 0.
 """
@@ -13,8 +13,9 @@ from .run_report import RunReport
 from .sections import Yardstick, title_of, yardstick_of
 from .svg import LogScale, Scale, figure, line, mark, polyline, text, value_axis
 
-_WIDTH, _HEIGHT = 860, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 16, 30, 40
+_WIDTH, _HEIGHT = 640, 300  # the size of the roofline
+_NARROWEST, _WIDEST, _STEP = 350, 860, 34  # pixels: a phone, the page, between two candidates
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 16, 24, 40
 _BASE = _HEIGHT - _BOTTOM
 
 
@@ -22,9 +23,10 @@ def candidate_chart(report: RunReport) -> str:
     """Return an SVG element; candidates without a speed are crosses on the axis."""
     yardstick = yardstick_of(report)
     entries = report.population
-    across = Scale(-0.5, max(len(entries), 1) - 0.5, _LEFT, _WIDTH - _RIGHT)
+    width = min(_WIDEST, max(_NARROWEST, _LEFT + _RIGHT + _STEP * len(entries)))
+    across = Scale(-0.5, max(len(entries), 1) - 0.5, _LEFT, width - _RIGHT)
     up = _speed_scale([yardstick.speed(entry) for entry in entries])
-    parts = [*_frame(up, yardstick.words, "candidate"), *_round_marks(entries, across)]
+    parts = [*_frame(up, across), *_round_marks(entries, across)]
     parts.append(polyline("best", _best_line(entries, across, up, yardstick)))
     for entry in entries:
         x, speed = across.px(entry.seq), yardstick.speed(entry)
@@ -33,38 +35,19 @@ def candidate_chart(report: RunReport) -> str:
             parts.append(line("spread", (x, up.px(interval[0])), (x, up.px(interval[1]))))
         place = (x, _BASE if speed is None else up.px(speed))
         parts.append(mark(mark_kind(entry, report.winner), place, title_of(entry, yardstick)))
+        if entry.seq == report.winner and speed is not None:
+            parts.append(
+                text(x, up.px(speed) - 10, f"#{entry.seq} {speed:.3f}x", _anchor(x, width))
+            )
     label = f"Speed of every candidate in the order of proposal: {yardstick.words}"
-    return figure((_WIDTH, _HEIGHT), label, parts)
+    return figure((width, _HEIGHT), label, parts)
 
 
-def round_chart(report: RunReport) -> str:
-    """Return an SVG element: the best after each round, with its interval where it has one."""
-    yardstick = yardstick_of(report)
-    by_seq = {entry.seq: entry for entry in report.population}
-    rounds = [(one.round, by_seq[one.best]) for one in report.round_figures if one.best is not None]
-    across = Scale(-0.5, max(len(report.round_figures), 1) - 0.5, _LEFT, _WIDTH - _RIGHT)
-    up = _speed_scale([yardstick.speed(entry) for _, entry in rounds])
-    parts = _frame(up, yardstick.words, "round")
-    places: list[tuple[float, float]] = []
-    for number, entry in rounds:
-        x, speed = across.px(number), yardstick.speed(entry)
-        if speed is None:
-            continue
-        places.append((x, up.px(speed)))
-        interval = yardstick.interval(entry)
-        if interval is not None:
-            parts += _error_bar(x, up.px(interval[0]), up.px(interval[1]))
-        parts.append(mark("kept", places[-1], title_of(entry, yardstick)))
-        top = up.px(interval[1] if interval else speed)
-        parts.append(text(x, top - 10, f"{yardstick.told(entry)} #{entry.seq}", "middle"))
-    parts.insert(0, polyline("best", places))
-    kinds: Mapping[int, str] = {one.round: one.kind for one in report.round_figures}
-    parts += [
-        text(across.px(number), _BASE + 16, f"{number} {kind}", "middle")
-        for number, kind in kinds.items()
-    ]
-    label = f"Best candidate after each round: {yardstick.words}"
-    return figure((_WIDTH, _HEIGHT), label, parts)
+def _anchor(x: float, width: float) -> str:
+    """Return which end of a word stands at `x`, so that it does not leave the chart."""
+    if x > width - 60:
+        return "end"
+    return "start" if x < _LEFT + 40 else "middle"
 
 
 def mark_kind(entry: CandidateReport, winner: int | None) -> str:
@@ -83,11 +66,13 @@ def _speed_scale(speeds: Sequence[float | None]) -> Scale:
     return Scale(0.0, max(highest, 1.0) * 1.15, _BASE, _TOP)
 
 
-def _frame(up: Scale, unit: str, across_words: str) -> list[str]:
-    parts = value_axis(up, (_LEFT, _WIDTH - _RIGHT), unit)
-    parts.append(line("axis", (_LEFT, _BASE), (_WIDTH - _RIGHT, _BASE)))
-    parts.append(line("even", (_LEFT, up.px(1.0)), (_WIDTH - _RIGHT, up.px(1.0))))
-    parts.append(text(_WIDTH / 2, _HEIGHT - 6, across_words, "middle"))
+def _frame(up: Scale, across: Scale) -> list[str]:
+    begin, end = across.begin_px, across.end_px
+    parts = value_axis(up, (begin, end), "")
+    parts.append(line("axis", (begin, _BASE), (end, _BASE)))
+    parts.append(line("even", (begin, up.px(1.0)), (end, up.px(1.0))))
+    words = "candidates in the order of proposal, by round"
+    parts.append(text((begin + end) / 2, _HEIGHT - 6, words, "middle"))
     return parts
 
 
@@ -99,7 +84,7 @@ def _round_marks(entries: Sequence[CandidateReport], across: Scale) -> list[str]
     parts: list[str] = []
     for number, seq in firsts.items():
         x = across.px(seq - 0.5)
-        parts += [line("grid", (x, _TOP), (x, _BASE)), text(x + 3, _BASE + 14, f"round {number}")]
+        parts += [line("grid", (x, _TOP), (x, _BASE)), text(x + 3, _BASE + 14, str(number))]
     return parts
 
 
@@ -117,11 +102,6 @@ def _best_line(
             best = speed
             points.append((across.px(entry.seq), up.px(best)))
     return points
-
-
-def _error_bar(x: float, low_y: float, high_y: float) -> list[str]:
-    ends = [line("spread", (x - 4, y), (x + 4, y)) for y in (low_y, high_y)]
-    return [line("spread", (x, low_y), (x, high_y)), *ends]
 
 
 _COLUMN, _ROW = 210, 22

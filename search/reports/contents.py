@@ -3,6 +3,7 @@
 Reads the run's store and its problem; what can no longer be found is left out and said so.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +11,12 @@ from kopt.config.errors import KoptError
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch, load_gpus
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.roofline import ByteModel, Roofline, roofline, workload_bytes
+from kopt.search.agents.round_prompt import document_words
+from kopt.search.records.members import Member
 from kopt.search.store.run_reader import RunReader
+from kopt.tools.facts.profile_facts import profile_facts
 
 from .run_report import RunReport, report_run
 
@@ -30,6 +35,10 @@ class Contents:
 
     report: RunReport
     start_source: str
+    sources: tuple[str, ...]
+    """The source of each candidate, by `seq`."""
+    profiles: Mapping[int, str]
+    """What limits the candidates that were profiled, as text, by `seq`."""
     winner_source: str | None
     """With the winning tune values as defaults; None without a winner."""
     roof: Roof | None
@@ -44,16 +53,29 @@ def read_contents(reader: RunReader, folder: Path, settings: Settings) -> Conten
     Raises:
         InfraError: A source of the run is missing or damaged.
     """
-    report = report_run(reader, folder)
+    report, members = report_run(reader, folder), reader.members()
     roof, missing = _roof(report, settings)
     winner = None if report.winner_path is None else Path(report.winner_path)
     return Contents(
         report=report,
         start_source=reader.source(reader.state().settings.start_sha),
+        sources=tuple(member.source for member in members),
+        profiles=_profiles(reader, members),
         winner_source=winner.read_text("utf-8") if winner and winner.is_file() else None,
         roof=roof,
         roof_missing=missing,
     )
+
+
+def _profiles(reader: RunReader, members: Sequence[Member]) -> Mapping[int, str]:
+    """Return the profiles that can still be read."""
+    found: dict[int, str] = {}
+    for member in members:
+        sha = None if member.quick is None else member.quick.artifacts.get("profile")
+        profile = reader.readable(sha, ProfileResult)
+        if profile is not None:
+            found[member.seq] = document_words(profile_facts(profile, "concise"))
+    return found
 
 
 def _roof(report: RunReport, settings: Settings) -> tuple[Roof | None, str]:

@@ -7,11 +7,12 @@ markup, and no control character gets through.
 import re
 from collections.abc import Iterator
 
+from .candidate_rows import candidate_table
 from .contents import Contents
 from .memory_words import calibration_table, change_lines, memory_table
+from .next_steps import next_commands
 from .sections import (
     Table,
-    candidate_table,
     cost_table,
     facts,
     family_table,
@@ -36,6 +37,7 @@ def _lines(contents: Contents) -> Iterator[str]:
     report = contents.report
     yield from (f"# {plain(report.kernel)}", "", plain(verdict(report)), "")
     yield from table_lines(Table(("", ""), tuple(facts(report))))
+    yield from _next(contents)
     yield from ("", "## Rounds", "")
     yield from table_lines(round_table(report))
     yield from ("", "## Families", "")
@@ -66,6 +68,14 @@ def _lines(contents: Contents) -> Iterator[str]:
         yield from ("", f"Winner: {plain(report.winner_path)}")
 
 
+def _next(contents: Contents) -> Iterator[str]:
+    found = next_commands(contents.report)
+    if found:
+        yield from ("", "## Next", "")
+    for one in found:
+        yield from (f"{plain(one.purpose)}:", "", f"    {' '.join(one.command.split())}", "")
+
+
 def _roofline(contents: Contents) -> str:
     if contents.roof is None:
         return f"Unavailable: {plain(contents.roof_missing)}"
@@ -79,6 +89,8 @@ def _roofline(contents: Contents) -> str:
 
 def table_lines(table: Table) -> Iterator[str]:
     """Yield a table; a column whose head ends with `#` stands at the right."""
+    if table.caption:
+        yield from (plain(table.caption), "")
     yield f"| {' | '.join(plain(head.rstrip('#')) for head in table.heads)} |"
     yield f"|{'|'.join('--:' if head.endswith('#') else '---' for head in table.heads)}|"
     for row in table.rows:

@@ -134,6 +134,8 @@ class RunReport(RunFacts):
     strategy: str
     """beam or maic_rl."""
     budget: str
+    larger_budget: str
+    """Twice its budget, as `--budget` takes it; empty without a limit."""
     ranking: tuple[int, ...]
     """`seq` of all that passed, best first, the same program once."""
     population: tuple[CandidateReport, ...]
@@ -191,6 +193,7 @@ def report_run(reader: RunReader, folder: Path) -> RunReport:
         rounds=len(agent_rounds(state.settings.search, at_most=True)),
         strategy=state.settings.search.strategy,
         budget=str(state.settings.budget),
+        larger_budget=state.settings.budget.doubled().written,
         ranking=tuple(member.seq for member in rank(members)),
         population=tuple(report_candidate(member, members, state) for member in members),
         verdicts=_verdicts(reader, members),

@@ -19,6 +19,8 @@ class Table:
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+    """What the numbers are, and how the rows are ordered."""
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,12 @@ def verdict(report: RunReport) -> str:
     """Return the outcome in a sentence."""
     if report.winner is None:
         return f"{report.status}: no candidate has passed the full check."
+    first = report.population[report.winner].same_program_as
+    same = "" if first is None else f" (the same program as {first})"
+    winner = f"Candidate {report.winner}{same}"
     if report.best_latency_us is None:
-        return f"Candidate {report.winner} passed the full check; its time is unavailable."
-    text = (
-        f"Candidate {report.winner} passed the full check, {report.provenance}"
-        f" {report.best_latency_us:.3f} us"
-    )
+        return f"{winner} passed the full check; its time is unavailable."
+    text = f"{winner} passed the full check, {report.provenance} {report.best_latency_us:.3f} us"
     if report.best_speedup is not None:
         interval = _interval(report.best_speedup_interval)
         text += f", {report.best_speedup:.3f} times the speed of {report.baseline}{interval}"
@@ -143,20 +145,8 @@ def round_table(report: RunReport) -> Table:
                 f"{one.cost_usd:.4f}",
             )
         )
-    best_head = f"Best so far ({yardstick.words})"
-    return Table(("Round#", "Kind", "Passed", best_head, "Beam", "USD#"), tuple(rows))
-
-
-def candidate_table(report: RunReport) -> Table:
-    """Return a row for each candidate, the best first, then the others by number."""
-    yardstick = yardstick_of(report)
-    place = {seq: index for index, seq in enumerate(report.ranking)}
-    ordered = sorted(report.population, key=lambda e: (place.get(e.seq, len(place)), e.seq))
-    heads = (
-        *("Candidate#", "Round#", "From", "Family", "Tune", "Status", "Time in us#"),
-        *(f"Speed ({yardstick.words})#", "Verdict", "Registers#", "Full check", "Remark"),
-    )
-    return Table(heads, tuple(tuple(_cells(entry, report, yardstick)) for entry in ordered))
+    heads = ("Round#", "Kind", "Passed", "Best so far", "Beam", "USD#")
+    return Table(heads, tuple(rows), f"Best so far: {yardstick.words}.")
 
 
 def family_table(report: RunReport) -> Table:
@@ -172,7 +162,7 @@ def family_table(report: RunReport) -> Table:
         speed = 0.0 if best is None else yardstick.speed(best) or 0.0
         rows.append((-speed, (family, f"{passed} of {len(own)}", told)))
     ordered = tuple(row for _, row in sorted(rows))
-    return Table(("Family", "Passed", f"Best ({yardstick.words})"), ordered)
+    return Table(("Family", "Passed", "Best"), ordered, f"Best: {yardstick.words}; fastest first.")
 
 
 def lost_table(report: RunReport) -> Table:
@@ -229,25 +219,6 @@ def worth(report: RunReport) -> str:
         per_mtok = f"{spend.log_speedup_per_mtok:.3f} ({report.provenance})"
         parts.append(f"ln(speedup) per million tokens {per_mtok}")
     return "; ".join(parts) + "."
-
-
-def _cells(entry: CandidateReport, report: RunReport, yardstick: Yardstick) -> Iterator[str]:
-    parents = " ".join(f"#{parent}" for parent in entry.parents)
-    same = "" if entry.same_program_as is None else f"same program as #{entry.same_program_as}"
-    remark = " · ".join(part for part in (same or entry.summary, entry.note) if part)
-    yield f"#{entry.seq}" + ("" if entry.label == str(entry.seq) else f" {entry.label}")
-    yield str(entry.round)
-    yield f"{entry.lineage} {parents}".strip()
-    yield entry.family
-    yield ", ".join(f"{name}={value}" for name, value in entry.tune.items())
-    yield entry.status or "not evaluated"
-    yield "" if entry.latency_us is None else f"{entry.latency_us:.3f} {entry.provenance}"
-    yield yardstick.told(entry)
-    estimated = "estimated" if report.gpu is None and entry.latency_us is not None else ""
-    yield report.verdicts.get(entry.seq, estimated)
-    yield "" if entry.registers_per_thread is None else str(entry.registers_per_thread)
-    yield entry.full_status or ""
-    yield remark
 
 
 def _evaluated(report: RunReport) -> str:

@@ -51,10 +51,14 @@ def round_step(step: float) -> float:
 
 
 def figure(size: tuple[int, int], label: str, parts: Iterable[str]) -> str:
-    """Return an SVG element; `label` says what it shows to who cannot see it."""
+    """Return an SVG element; `label` says what it shows to who cannot see it.
+
+    It is as large as it says, whatever stands around it: text of all charts has one size.
+    """
     width, height = size
     return (
-        f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(label)}">'
+        f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+        f' role="img" aria-label="{escape(label)}">'
         f"{''.join(parts)}</svg>"
     )
 
@@ -91,9 +95,9 @@ def mark(kind: str, place: tuple[float, float], title: str) -> str:
 
 
 def value_axis(scale: Scale, across: tuple[float, float], unit: str) -> list[str]:
-    """Return horizontal grid lines with their values at the left, and the unit above them."""
+    """Return horizontal grid lines, their values at the left, and the unit, if any, above."""
     left, right = across
-    parts = [text(left, scale.end_px - 8, unit)]
+    parts = [text(left, scale.end_px - 8, unit)] if unit else []
     for tick in scale.ticks():
         y = scale.px(tick)
         parts.append(line("grid", (left, y), (right, y)))

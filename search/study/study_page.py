@@ -7,7 +7,7 @@ from pathlib import Path
 from kopt.config.errors import SetupError
 from kopt.config.files import write_atomically
 from kopt.search.reports.markdown import plain, table_lines
-from kopt.search.reports.page_parts import json_element, table_parts, whole_page
+from kopt.search.reports.markup import json_element, table_element, whole_page
 from kopt.search.reports.sections import Table
 from kopt.search.reports.svg import Scale, figure, line, mark, polyline, text, value_axis
 
@@ -126,8 +126,9 @@ def _body(report: StudyReport) -> Iterator[str]:
     charts = {"Speed": arm_chart(report), PLACES: place_chart(report)}
     for title, table in _sections(report):
         yield f"<h2>{escape(title)}</h2>"
-        yield charts.get(title, "")
-        yield from table_parts(table)
+        if title in charts:
+            yield f'<div class="scroll">{charts[title]}</div>'
+        yield table_element(table)
     yield "<h2>How to read it</h2><ul>"
     yield from (f"<li>{escape(note)}</li>" for note in notes(report))
     yield "</ul>"

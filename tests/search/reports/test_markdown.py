@@ -18,7 +18,7 @@ def test_report_tells_outcome_rounds_candidates_and_cost(tmp_path: Path) -> None
     text = _markdown(tmp_path)
     assert "1.380 times the speed of flashinfer (PDL on) (1.375 to 1.385)" in text
     assert "| 1 | agents | 2 of 3 | \\#1 1.200x (1.195 to 1.205) | \\#1 \\#3 | 0.0500 |" in text
-    assert "| \\#4 r2b0 | 2 | refine \\#1 | vectorization |" in text
+    assert "| \\#4 r2b0 winner | 1.400x (1.395 to 1.405) | 7.143 | passed (full check) |" in text
     assert "| fixer | fixer-model | 1 | 100 | 0 | 800 | 200 | 2.0 | 0.0100 |" in text
     assert "- Round 1: wider loads" in text
     assert "| r1/b2 | new-3 | vectorization | wider loads | wider loads |" in text

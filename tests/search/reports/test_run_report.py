@@ -111,7 +111,7 @@ def test_page_says_that_times_are_estimated_and_never_faster(tmp_path: Path) -> 
         run_search(search(store))
         page = render_page(read_contents(store.reader, store.folder, Settings(tmp_path)))
     assert "1.000 us; the start 6.000 us: 6.00 times by estimated time." in page
-    assert "times the speed of the start, estimated</text>" in page
+    assert "times the speed of the start, estimated</figcaption>" in page
     assert "faster" not in page and "us measured" not in page
 
 

@@ -19,6 +19,8 @@ from kopt.config.errors import KoptError
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.record import Record
 
+from .next_command import NextCommand
+
 Result = TypeVar("Result", bound=Record)
 PIPE_WIDTH = 160  # wide enough that tables keep whole lines for grep
 
@@ -30,11 +32,23 @@ class Session:
     settings: Settings
     as_json: bool
     """True: exactly one JSON document on stdout and nothing else."""
+    problems: Path | None = None
+    """What --problems named in this call."""
 
-    def show(self, result: Record | Mapping[str, object], view: Iterable[RenderableType]) -> None:
-        """Print `result` as its JSON document, or else `view`, which nothing looks at before."""
+    def show(
+        self,
+        result: Record | Mapping[str, object],
+        view: Iterable[RenderableType],
+        then: NextCommand | None = None,
+    ) -> None:
+        """Print `result` as its JSON document, or else `view`, which nothing looks at before.
+
+        Behind the view comes the command that takes the user on, unwrapped.
+        """
         if not self.as_json:
             print_view(view)
+            if then is not None:
+                click.echo(then.line(self.problems))
         elif isinstance(result, Record):
             print_record(result)
         else:
@@ -103,7 +117,7 @@ def command_body(
             settings = settings_from_environment()
             if problems is not None:
                 settings = replace(settings, problems=problems)
-            session = Session(settings, as_json)
+            session = Session(settings, as_json, problems)
             if options is None:
                 return body(session, **parameters)
             return body(session, options(**parameters))

@@ -11,7 +11,12 @@ from kopt.search.models.errors import BudgetSpent
 from kopt.search.records.members import Proposal
 from kopt.search.records.run_state import RoundRow, StopReason
 from kopt.search.selection.beam import find_ties
-from kopt.search.selection.stopping import FinishedRound, roofline_reached, stop_reason
+from kopt.search.selection.stopping import (
+    FinishedRound,
+    broken_start,
+    roofline_reached,
+    stop_reason,
+)
 from kopt.search.store.round_table import NewRound
 
 from .agent_rounds import plan_round, reflect, write_branches
@@ -30,6 +35,8 @@ def judge_search(context: RunContext) -> Stop | None:
     number = context.state().round
     finished = FinishedRound(number, starts_families=planned == [number])
     settings = context.state().settings.search
+    if context.search.agents is None and (broken := broken_start(context.members())):
+        return broken
     if context.follows_trajectories:
         return context.limit_reached() or roofline_reached(context.members(), settings)
     return context.limit_reached() or stop_reason(context.members(), finished, settings)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import inf
 
 from kopt.config.search_settings import SearchSettings
+from kopt.kernels.status import Status
 from kopt.search.records.evaluation import FLOOR
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import StopReason
@@ -65,6 +66,18 @@ def stop_reason(
         f" {_provenance(leader)} time, "
         + ("which its interval does not confirm" if is_enough else f"less than {least:.0%}")
     )
+
+
+def broken_start(members: Sequence[Member]) -> tuple[StopReason, str] | None:
+    """Return in words that the start is broken whatever its `tune` values are; None if it is not.
+
+    Only a launch that does not fit may be mended by other values.
+    """
+    start = next(iter(members), None)
+    quick = None if start is None or len(members) > 1 else start.quick
+    if quick is None or quick.status in (Status.PASSED, Status.PLAN_ERROR, Status.LAUNCH_ERROR):
+        return None
+    return "exhausted", f"the starting kernel is {quick.status}, which no tune value mends"
 
 
 def roofline_reached(

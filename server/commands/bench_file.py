@@ -19,6 +19,7 @@ from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.bench_view import bench_view
 from kopt.server.views.receipt_view import promotion_view
+from kopt.server.what_next import NamedFile, after_bench, after_promotion
 from kopt.server.work.stages import bench
 from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
 from kopt.tools.bench.request import MAX_PAIRS, MIN_PAIRS, BaselineChoice, BenchRequest
@@ -164,7 +165,8 @@ def command(session: Session, options: BenchOptions) -> int:
         result = bench(request, opened, session.settings)
     if options.detail == "concise":
         result = without_samples(result)
-    session.show(result, bench_view(str(options.file), result, options.detail == "full"))
+    view = bench_view(str(options.file), result, options.detail == "full")
+    session.show(result, view, after_bench(_named(options, result.kernel), result))
     return _exit_code(result)
 
 
@@ -209,8 +211,13 @@ def _promote(session: Session, options: BenchOptions, case: Case) -> ExitCode:
             progress=show,
         )
         result = promote_candidate(request, lambda: timing_device(choice, settings, show), settings)
-    session.show(result, promotion_view(str(options.file), result))
+    then = after_promotion(_named(options, result.kernel), result)
+    session.show(result, promotion_view(str(options.file), result), then)
     return ExitCode.PASSED if result.outcome == "promoted" else ExitCode.FELL_SHORT
+
+
+def _named(options: BenchOptions, kernel: str) -> NamedFile:
+    return NamedFile(options.file or Path(), kernel, options.tune, options.device, options.arch)
 
 
 def _exit_code(result: BenchResult) -> ExitCode:

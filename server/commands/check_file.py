@@ -21,6 +21,7 @@ from kopt.server.options import (
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.check_view import check_view
+from kopt.server.what_next import NamedFile, after_check
 from kopt.server.work.stages import check
 from kopt.tools.check.request import CheckRequest
 
@@ -104,7 +105,8 @@ def command(session: Session, options: CheckOptions) -> int:
         _refuse_sanitizing_sim(options, opened)
         request = CheckRequest(case, options.level, seeds=options.seeds, progress=show)
         result = check(request, opened, session.settings, sanitized=options.sanitize)
-    session.show(result, check_view(str(options.file), result))
+    file = NamedFile(options.file, result.kernel, options.tune, options.device, options.arch)
+    session.show(result, check_view(str(options.file), result), after_check(file, result))
     if result.status is not Status.PASSED:
         return exit_code_of(result.status)
     judged = result.sanitizer is None or result.sanitizer.is_complete

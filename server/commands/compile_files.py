@@ -13,6 +13,7 @@ from kopt.server.options import arch_option, kernel_option, tune_option
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.compile_view import CompiledFile, compile_view
+from kopt.server.what_next import after_compile
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 
 EPILOG = """\b
@@ -54,7 +55,8 @@ def command(
             show(f"compiling {file} for {', '.join(archs)}")
             result = compile_candidate(CompileRequest(case, archs), session.settings)
             compiled.append(CompiledFile(str(file), case.workload.name, result))
-    session.show(_document([file.result for file in compiled]), compile_view(compiled))
+    document = _document([file.result for file in compiled])
+    session.show(document, compile_view(compiled), after_compile(compiled, tune))
     passed = all(file.result.status is Status.PASSED for file in compiled)
     return ExitCode.PASSED if passed else ExitCode.FELL_SHORT
 

@@ -25,6 +25,7 @@ from kopt.server.options import kernel_option, optional_arch, tune_option
 from kopt.server.session import Session, command_body
 from kopt.server.views.diagnostics import unserved_lines
 from kopt.server.views.tables import View
+from kopt.server.what_next import after_export
 from kopt.tools.bench.receipt_file import read_receipt
 from kopt.tools.bench.receipt_parts import read_promotion
 from kopt.tools.bench.receipt_seal import STANDINGS, standing_of
@@ -38,16 +39,18 @@ EPILOG = """\b
 Examples:
   kopt export b8xh4096.sm_90a.receipt.json --as torch
   kopt export fused_add_rmsnorm_b8xh4096 --as cuda -o fused_add_rmsnorm/
+  kopt export run-20260101-120000-000 --as torch
   kopt export run-20260101-120000-000/12 --as tvm-ffi
   kopt export mine.cu --kernel silu_and_mul_b8xh14336 --arch sm_90a --as cuda
 
 \b
-WINNER is a receipt, a source (a receipt beside it is taken along), RUN/NUMBER
-for a candidate of a run, or a kernel id, which means its promoted winner. The
-folder builds and tests itself: its README has the command (docs/export.md).
+WINNER is a receipt, a source (a receipt beside it is taken along), RUN for the
+winner of a run, RUN/NUMBER for a candidate of it, or a kernel id, which means its
+promoted winner. The folder builds and tests itself: its README has the command
+(docs/export.md).
 Exit codes: 0 written, 2 nothing that can be exported so, 3 the folder cannot be
 written."""
-_OF_RUN = re.compile(r"(?P<run>[^/]+)/(?P<seq>\d+)")
+_OF_RUN = re.compile(r"(?P<run>[^/]+)/(?P<seq>\d+)|(?P<whole>run-[\d-]+|[\d-]+)")
 _ARCH = re.compile(r"\.(sm_\d{2,3}[af]?)\.cu$")
 
 
@@ -83,7 +86,7 @@ def command(session: Session, winner: str, form: Form, folder: Path | None, **ch
     subject = find_subject(winner, ExportChoice(**choice), session.settings)
     refuse_host_code(subject, session.settings)
     result = export(subject, form, folder or Path(f"{subject.name}-{form}"))
-    session.show(result, export_view(result))
+    session.show(result, export_view(result), after_export(result))
     return ExitCode.PASSED
 
 
@@ -124,7 +127,8 @@ def find_subject(winner: str, choice: ExportChoice, settings: Settings) -> Expor
         raise ToolError(f"{winner} is a folder: name a receipt or a .cu file in it")
     match = _OF_RUN.fullmatch(winner)
     if match is not None:
-        return _of_run(match["run"], int(match["seq"]), choice, settings)
+        seq = None if match["seq"] is None else int(match["seq"])
+        return _of_run(match["run"] or match["whole"], seq, choice, settings)
     return _of_kernel(winner, choice, settings)
 
 
@@ -172,10 +176,16 @@ def _of_source(path: Path, choice: ExportChoice, settings: Settings) -> ExportSu
     return _subject(case, arch, f"the file {path.name}", facts=words)
 
 
-def _of_run(run: str, seq: int, choice: ExportChoice, settings: Settings) -> ExportSubject:
+def _of_run(run: str, seq: int | None, choice: ExportChoice, settings: Settings) -> ExportSubject:
     with view_run(run, settings) as (reader, folder):
         state = reader.state()
         members = {member.seq: member for member in reader.members()}
+    seq = state.winner if seq is None else seq
+    if seq is None:
+        raise ToolError(
+            f"{folder.name} has no winner: name a candidate of it, as {folder.name}/0; see"
+            f" 'kopt runs show {folder.name}'"
+        )
     if seq not in members:
         raise ToolError(
             f"{folder.name} has no candidate {seq}; its {len(members)} are numbered from 0, see"

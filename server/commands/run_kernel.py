@@ -8,9 +8,11 @@ from pathlib import Path
 import click
 
 from kopt.config.errors import ToolError
-from kopt.kernels.problem_loader import load_problems
+from kopt.kernels.problem_loader import find_kernel, load_problems
+from kopt.search.reports.run_report import RunReport
 from kopt.server.all_runs import all_runs_view, run_all
 from kopt.server.exits import ExitCode
+from kopt.server.next_command import NextCommand
 from kopt.server.opened_device import DeviceChoice
 from kopt.server.options import device_arch_option, device_option
 from kopt.server.run_driving import (
@@ -23,6 +25,7 @@ from kopt.server.run_driving import (
 )
 from kopt.server.session import Session, command_body
 from kopt.server.views.run_view import run_view
+from kopt.server.what_next import after_run
 
 EPILOG = """\b
 Examples:
@@ -118,7 +121,7 @@ def command(session: Session, options: RunOptions) -> int:
         read_settings(options, session)  # wrong for one, wrong for all
         agree_on_runs(options, session, len(kernels))
         every = run_all(kernels, partial(begin_and_drive, session, options))
-        session.show(every, all_runs_view(every))
+        session.show(every, all_runs_view(every), NextCommand(("kopt", "runs"), "all runs"))
         return every.exit_code
     if options.resume is None:
         (kernel,) = kernels
@@ -127,8 +130,14 @@ def command(session: Session, options: RunOptions) -> int:
         report = begin_and_drive(session, options, kernel)
     else:
         report = resume(session, options, options.resume)
-    session.show(report, run_view(report))
+    session.show(report, run_view(report), after_run(report, _start_of(report, options, session)))
     return ExitCode.FELL_SHORT if report.winner is None else ExitCode.PASSED
+
+
+def _start_of(report: RunReport, options: RunOptions, session: Session) -> Path:
+    """Return the file that the run's starting kernel came from."""
+    problem, _ = find_kernel(report.kernel, session.settings.problems)
+    return options.start or problem.folder / "reference.cu"
 
 
 def _kernels(options: RunOptions, session: Session) -> tuple[str, ...]:

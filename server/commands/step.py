@@ -22,6 +22,7 @@ from kopt.server.options import device_option
 from kopt.server.run_progress import run_progress, waiting_lines
 from kopt.server.session import Session, command_body
 from kopt.server.views.step_view import step_view
+from kopt.server.what_next import after_step
 
 EPILOG = """\b
 Examples:
@@ -107,7 +108,7 @@ def command(session: Session, options: StepOptions) -> int:
         artifacts = open_artifacts(session.settings.home)
         site = EvaluationSite(opened.device, opened.timer, session.settings, artifacts)
         result = _step(request, session.settings, site, quiet)
-    session.show(result, step_view(result))
+    session.show(result, step_view(result), after_step(result, options.files))
     return _exit_code(result)
 
 

@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kopt.search.step.result import BeamMember, NextStep, StepResult
+from kopt.search.step.result import BeamMember, StepResult
 
 from .diagnostics import diagnostics_text, status_text
 from .profile_view import bottleneck_lines
@@ -15,15 +15,6 @@ from .tables import View, count_cell, grid
 
 COLUMNS = ("rank", "candidate", "family", "tune", "time", "speed", "registers", "hypothesis")
 _LONGEST_NOTE = 60
-
-_NEXT: dict[NextStep, str] = {
-    "fix": "Next: mend what failed, then kopt step --run {run} FILE...",
-    "write": "Next: write candidates, then kopt step --run {run} FILE...",
-    "sweep": "Next: kopt step --run {run}, which tries {ideas} more tune choices",
-    "finish": "Next: kopt step --run {run}, which puts the best to the full check and ends the run",
-    "verify": "Next: kopt bench {winner} --kernel {kernel}",
-    "new_run": "Next: another start; kopt step --run {run} FILE... opens this run again",
-}
 
 
 def step_view(result: StepResult) -> View:
@@ -39,7 +30,6 @@ def step_view(result: StepResult) -> View:
     yield from _families(result)
     yield from _bottleneck(result)
     yield from _suggestions(result)
-    yield _ending(result)
 
 
 def _candidates(result: StepResult) -> Iterator[RenderableType]:
@@ -106,13 +96,3 @@ def _suggestions(result: StepResult) -> Iterator[RenderableType]:
         yield Text(f"  {number}. {one.text}")
         if one.document is not None:
             yield Text(f"     kopt docs show {one.document}")
-
-
-def _ending(result: StepResult) -> Text:
-    words = _NEXT[result.next].format(
-        run=result.run,
-        ideas=result.proposer_ideas,
-        winner=result.winner_path,
-        kernel=result.kernel,
-    )
-    return Text(f"\n{words}", style="bold")

@@ -79,7 +79,7 @@ def test_a_run_ends_with_a_winner_and_honest_labels(kopt: Kopt, script: Script) 
     assert ending.code == ExitCode.PASSED
     assert "us estimated" in ending.stdout
     assert "not measured" in ending.stdout
-    winner = Path(ending.stdout.split("passed the full check\n")[1].strip())
+    winner = Path(ending.stdout.split("passed the full check\n")[1].splitlines()[0])
     assert winner.read_text("utf-8").startswith("/* kopt: 1")
 
 

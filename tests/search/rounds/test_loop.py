@@ -53,14 +53,25 @@ def test_running_a_finished_run_again_changes_nothing(tmp_path: Path) -> None:
 
 def test_no_passing_candidate_fails_the_run_and_says_so(tmp_path: Path) -> None:
     with new_store(tmp_path) as store:
-        state = run_search(search(store, lambda _: failed(Status.COMPILE_ERROR)))
+        state = run_search(search(store, lambda _: failed(Status.LAUNCH_ERROR)))
         assert (state.status, state.winner) == ("failed", None)
         assert state.stop_detail == "none of the first 7 candidates passed"
 
 
-def test_other_values_are_tried_when_the_default_does_not_work(tmp_path: Path) -> None:
+@pytest.mark.parametrize("status", [Status.COMPILE_ERROR, Status.INCORRECT, Status.DATA_RACE])
+def test_start_that_no_value_mends_is_not_swept(tmp_path: Path, status: Status) -> None:
+    with new_store(tmp_path) as store:
+        state = run_search(search(store, lambda _: failed(status)))
+        assert (state.status, len(store.reader.members())) == ("failed", 1)
+        assert state.stop_detail == f"the starting kernel is {status}, which no tune value mends"
+
+
+@pytest.mark.parametrize("status", [Status.PLAN_ERROR, Status.LAUNCH_ERROR])
+def test_other_values_are_tried_when_the_default_does_not_fit(
+    tmp_path: Path, status: Status
+) -> None:
     def answer(job: EvaluationJob) -> Evaluation:
-        return failed() if job.tune["BLOCK"] == GRID["BLOCK"][0] else passed(2.0)
+        return failed(status) if job.tune["BLOCK"] == GRID["BLOCK"][0] else passed(2.0)
 
     with new_store(tmp_path) as store:
         assert run_search(search(store, answer)).status == "done"

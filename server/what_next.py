@@ -1,0 +1,137 @@
+"""What follows a result: which command takes the user on, with the words of the call before.
+
+Each works as printed, whatever the result was. What an MCP client is told is in
+`protocol/replies/next_steps.py`.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.check_result import CheckResult
+from kopt.kernels.promotion_result import PromotionResult
+from kopt.kernels.status import Status, Verdict
+from kopt.search.reports.run_report import RunReport
+from kopt.search.step.result import StepResult
+from kopt.tools.export.stage import ExportResult
+from kopt.tools.facts.wording import tune_words
+
+from .next_command import NextCommand
+from .views.compile_view import CompiledFile
+
+
+@dataclass(frozen=True)
+class NamedFile:
+    """A candidate as the command line named it."""
+
+    path: Path
+    kernel: str
+    """Its kernel id, which the folder may have told."""
+    tune: Mapping[str, int] | None = None
+    device: str = "auto"
+    arch: str | None = None
+
+    def call(self, command: str, *more: str) -> tuple[str, ...]:
+        """Return the words of `kopt COMMAND` for this file."""
+        words = ["kopt", command, str(self.path), "--kernel", self.kernel]
+        if self.tune:
+            words += ["--tune", tune_words(dict(self.tune))]
+        if self.arch is not None:
+            words += ["--arch", self.arch]
+        if self.device != "auto" and command != "compile":
+            words += ["--device", self.device]
+        return (*words, *more)
+
+    def again(self, command: str, *more: str) -> NextCommand:
+        """Return the same command, for the time when the file is mended."""
+        return NextCommand(self.call(command, *more), f"once {self.path.name} is mended")
+
+
+def after_compile(
+    files: Sequence[CompiledFile], tune: Mapping[str, int] | None = None
+) -> NextCommand:
+    """Return what follows: the first that failed is compiled again, else the first is checked."""
+    failed = [one for one in files if one.result.status is not Status.PASSED]
+    first = next(iter(failed), files[0])
+    file = NamedFile(Path(first.name), first.result.kernel, tune)
+    if failed:
+        return file.again("compile")
+    return NextCommand(file.call("check"), "against the fp64 oracle")
+
+
+def after_check(file: NamedFile, result: CheckResult) -> NextCommand:
+    """Return what follows: the full check, then the time."""
+    if result.status is Status.UNSUPPORTED_ON_SIM:
+        return NextCommand(
+            file.call("compile"), "it needs a GPU to be checked: kopt check ... --device cuda:0"
+        )
+    if result.status is not Status.PASSED:
+        return file.again("check", *(("--level", "full") if result.level == "full" else ()))
+    if result.level == "quick":
+        return NextCommand(file.call("check", "--level", "full"), "every workload, hidden inputs")
+    return NextCommand(file.call("bench"), "its time")
+
+
+def after_bench(file: NamedFile, result: BenchResult) -> NextCommand:
+    """Return what follows: a promotion, a full check, or what limits it."""
+    if result.status is not Status.PASSED:
+        return NextCommand(file.call("check"), "says where it goes wrong")
+    if result.is_unproven:
+        return NextCommand(file.call("check", "--level", "full"), "proves that it is right")
+    if result.verdict is Verdict.FASTER:
+        return NextCommand(file.call("bench", "--promote"), "makes it a winner with a receipt")
+    return NextCommand(file.call("profile"), "what limits it")
+
+
+def after_promotion(file: NamedFile, result: PromotionResult) -> NextCommand:
+    """Return what follows: the winner as code, or what limits the candidate."""
+    receipt = next((one.receipt_path for one in result.files if one.action == "written"), None)
+    if receipt is not None:
+        return NextCommand(("kopt", "export", receipt, "--as", "torch"), "the winner as code")
+    return NextCommand(file.call("profile"), "what limits it")
+
+
+def after_run(report: RunReport, start: Path) -> NextCommand:
+    """Return what follows: the winner as code, or what the start or the run lacks.
+
+    Args:
+        report: Of the run.
+        start: The file that its starting kernel came from.
+    """
+    if report.winner is not None:
+        promote = ("kopt", "bench", str(report.winner_path), "--kernel", report.kernel, "--promote")
+        proof = f"; first, on a GPU: {shlex.join(promote)}" if report.gpu is None else ""
+        export = ("kopt", "export", report.run, "--as", "torch")
+        return NextCommand(export, f"the winner as code{proof}")
+    first = next(iter(report.population), None)
+    if first is not None and first.status not in (None, Status.PASSED):
+        return NamedFile(start, report.kernel, device=report.device).again("check")
+    return NextCommand(("kopt", "runs", "report", report.run), "what was tried, as a page")
+
+
+def after_step(result: StepResult, files: Sequence[Path]) -> NextCommand:
+    """Return what the step says comes next, with the files that it was given."""
+    step = ("kopt", "step", "--run", result.run)
+    names = " and ".join(file.name for file in files)
+    match result.next:
+        case "sweep":
+            return NextCommand(step, f"tries {result.proposer_ideas} more tune choices")
+        case "finish":
+            return NextCommand(step, "puts the best to the full check and ends the run")
+        case "verify":
+            winner = ("kopt", "bench", str(result.winner_path), "--kernel", result.kernel)
+            return NextCommand(winner, "the winner's time")
+        case _ if not files:
+            example = ("kopt", "show", result.kernel, "--example")
+            return NextCommand(example, f"to write from; then kopt step --run {result.run} FILE")
+        case _:
+            done = "mended" if result.next == "fix" else "changed"
+            again = (*step, *(str(file) for file in files))
+            return NextCommand(again, f"once {names} {'are' if len(files) > 1 else 'is'} {done}")
+
+
+def after_export(result: ExportResult) -> NextCommand:
+    """Return what tells how to build, test and use the export."""
+    return NextCommand(("cat", f"{result.folder}/README.md"), "how to build, test and use it")

@@ -1,0 +1,140 @@
+"""The line `Next:` under a result: it can be pasted, and what it names works."""
+
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kopt.server.exits import ExitCode
+from kopt.server.next_command import NextCommand
+from support.command_line import Ending, Kopt
+from support.shared_caches import share_caches
+from support.small_silu import KERNEL, write_small_silu
+
+SIM = ("--device", "sim")
+BROKEN = "out_row[column] = "
+
+
+@pytest.fixture
+def mine(kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shared_caches: Path) -> Path:
+    """Return a sound kernel in a folder with a blank in its name, which is the current one."""
+    del kopt  # sets its own home first
+    problems = write_small_silu(tmp_path / "problems")
+    folder = tmp_path / "my work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("KOPT_PROBLEMS", str(problems))
+    monkeypatch.setenv("KOPT_HOME", str(share_caches(tmp_path / "own-home", shared_caches)))
+    (source,) = problems.rglob("reference.cu")
+    file = folder / "mine.cu"
+    file.write_text(source.read_text("utf-8"))
+    return file
+
+
+def _next(ending: Ending) -> str:
+    """Return the last line, which is the only one of its kind."""
+    assert ending.stdout.count("Next: ") == 1, ending
+    return ending.stdout.splitlines()[-1].removeprefix("Next: ")
+
+
+def _pasted(line: str) -> list[str]:
+    """Return the words as a shell reads them."""
+    return shlex.split(line, comments=True)
+
+
+def _followed(kopt: Kopt, ending: Ending) -> Ending:
+    command, *words = _pasted(_next(ending))
+    assert command == "kopt"
+    return kopt(*words)
+
+
+def test_one_leads_from_compiling_to_an_export_that_can_be_read(kopt: Kopt, mine: Path) -> None:
+    """Compile, check, check in full, bench, profile; then run, export, its README."""
+    ending = kopt("compile", mine, "--kernel", KERNEL)
+    for began in ("kopt check ", "kopt check ", "kopt bench ", "kopt profile "):
+        line = _next(ending)
+        assert line.startswith(began) and str(mine) in _pasted(line), line
+        ending = _followed(kopt, ending)
+        assert ending.code == ExitCode.PASSED, ending
+    run = kopt("run", "--kernel", KERNEL, "--start", mine, "--no-models", *SIM)
+    export = _followed(kopt, run)
+    assert (run.code, export.code) == (ExitCode.PASSED, ExitCode.PASSED)
+    readme = subprocess.run(_pasted(_next(export)), capture_output=True, text=True, check=True)
+    assert KERNEL.rpartition("_")[0] in readme.stdout
+
+
+@pytest.mark.parametrize("command", ["compile", "check", "bench"])
+def test_what_fell_short_is_called_again_once_it_is_mended(
+    kopt: Kopt, mine: Path, command: str
+) -> None:
+    sound = mine.read_text("utf-8")
+    mine.write_text(sound.replace("threadIdx.x", "threadIdx.nothing"))
+    ending = kopt(command, mine, "--kernel", KERNEL, "--tune", "BLOCK=128")
+    assert ending.code == ExitCode.FELL_SHORT
+    assert "BLOCK=128" in _pasted(_next(ending))
+    mine.write_text(sound)
+    assert _followed(kopt, ending).code == ExitCode.PASSED
+
+
+@pytest.mark.parametrize("fault", ["threadIdx.nothing", "threadIdx.x + 1"])
+def test_start_that_is_broken_is_evaluated_once_and_then_mended(
+    kopt: Kopt, mine: Path, fault: str
+) -> None:
+    """One does not compile, the other fails its check."""
+    sound = mine.read_text("utf-8")
+    mine.write_text(sound.replace("threadIdx.x", fault))
+    ending = kopt("run", "--kernel", KERNEL, "--start", mine, "--no-models", *SIM)
+    assert ending.code == ExitCode.FELL_SHORT
+    assert "1 of 1 candidates evaluated" in ending.stdout
+    assert "which no tune value mends" in ending.stdout
+    assert _followed(kopt, ending).code == ExitCode.FELL_SHORT
+    mine.write_text(sound)
+    assert _followed(kopt, ending).code == ExitCode.PASSED
+
+
+def test_steps_lead_on_until_the_run_has_ended(kopt: Kopt, mine: Path) -> None:
+    mine.write_text(mine.read_text("utf-8").replace("threadIdx.x", "threadIdx.nothing"))
+    ending = kopt("step", "--kernel", KERNEL, mine, *SIM)
+    assert str(mine) in _pasted(_next(ending))
+    assert _followed(kopt, ending).code == ExitCode.FELL_SHORT  # the same file is known already
+    run = ending.stdout.split()[0]
+    for _ in range(6):
+        ending = kopt("step", "--run", run)
+        if "bench" in _next(ending):
+            break
+        assert _followed(kopt, ending).code == ExitCode.PASSED
+    assert _followed(kopt, ending).code == ExitCode.PASSED
+
+
+def test_export_of_a_run_is_that_of_its_winner(kopt: Kopt, mine: Path, tmp_path: Path) -> None:
+    words = ("--kernel", KERNEL, "--start", mine, "--no-models", "--json", *SIM)
+    report = kopt("run", *words).document
+    ending = kopt("export", report["run"], "--as", "cuda", "-o", tmp_path / "a", "--json")
+    assert ending.document["candidate"] == report["candidate"]
+    part = report["run"].removeprefix("run-")
+    assert kopt("export", part, "--as", "cuda", "-o", tmp_path / "b").code == ExitCode.PASSED
+
+
+def test_export_of_a_run_without_winner_names_its_candidates(kopt: Kopt, mine: Path) -> None:
+    mine.write_text(mine.read_text("utf-8").replace("threadIdx.x", "threadIdx.nothing"))
+    run = kopt("run", "--kernel", KERNEL, "--start", mine, "--no-models", "--json", *SIM)
+    ending = kopt("export", run.document["run"], "--as", "cuda")
+    assert ending.code == ExitCode.USAGE
+    assert re.search(r"has no winner: name a candidate of it, as run-[\d-]+/0", ending.stderr)
+
+
+def test_folder_of_problems_is_named_again_and_json_has_no_such_line(
+    kopt: Kopt, mine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("KOPT_PROBLEMS")
+    words = ("compile", mine, "--kernel", KERNEL, "--problems", tmp_path / "problems")
+    assert _followed(kopt, kopt(*words)).code == ExitCode.PASSED
+    assert json.loads(kopt(*words, "--json").stdout)["status"] == "passed"
+
+
+def test_words_that_a_shell_would_split_are_quoted() -> None:
+    line = NextCommand(("kopt", "check", "my file.cu"), "why").line(Path("a b"))
+    assert line == "Next: kopt check 'my file.cu' --problems 'a b'  # why"

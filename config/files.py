@@ -164,6 +164,17 @@ def evict_least_used(root: Path, limit: int, size_of: Callable[[Path], int] = la
         total -= size
 
 
+def folder_size(folder: Path) -> tuple[int, int]:
+    """Return the bytes and the number of the files below `folder`, which others may change."""
+    size = count = 0
+    for place, _folders, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                size += Path(place, name).lstat().st_size
+                count += 1
+    return size, count
+
+
 def fsync_path(path: Path) -> None:
     """Wait until a file's data, or the names in a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)

@@ -8,6 +8,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ import click
 from rich.console import Console, RenderableType
 
 from kopt.config.errors import KoptError
+from kopt.config.home_use import using_home
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.record import Record
 
@@ -92,7 +94,7 @@ class Session:
 
 
 def command_body(
-    options: Callable[..., Any] | None = None,
+    options: Callable[..., Any] | None = None, *, uses_home: bool = True
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Turn `body(session, ...) -> exit code` into a click callback.
 
@@ -101,6 +103,7 @@ def command_body(
 
     Args:
         options: The record, whose fields carry the names of the parameters; None: none is made.
+        uses_home: Whether what KOPT_HOME holds must stay while the command runs.
     """
 
     def decorate(body: Callable[..., int]) -> Callable[..., int]:
@@ -118,9 +121,9 @@ def command_body(
             if problems is not None:
                 settings = replace(settings, problems=problems)
             session = Session(settings, as_json, problems)
-            if options is None:
-                return body(session, **parameters)
-            return body(session, options(**parameters))
+            given = (session,) if options is None else (session, options(**parameters))
+            with using_home(settings.home) if uses_home else nullcontext():
+                return body(*given, **(parameters if options is None else {}))
 
         return callback
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from kopt.config.errors import ToolError
+from kopt.config.home_use import using_home
 from kopt.config.settings import project_folder, settings_from_environment
 from kopt.server.options import one_device
 from kopt.server.protocol.serve_options import ServeOptions
@@ -148,7 +149,8 @@ def command(
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="kopt serve: %(levelname)s: %(message)s"
     )
-    _serve(options, http)
+    with using_home(settings.home):
+        _serve(options, http)
 
 
 def _http_options(http: bool, **flags: Any) -> HttpOptions | None:

@@ -12,11 +12,12 @@ from importlib.metadata import PackageNotFoundError, version
 
 from kopt import __version__
 from kopt.config.errors import KoptError, SetupError
-from kopt.config.files import ensure_folder
+from kopt.config.files import ensure_folder, folder_size
 from kopt.config.sealed_folder import damage_notes
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
 from kopt.search.models.prices import load_prices
+from kopt.server.views.sizes import size_words
 from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.docs.indexing.index_meta import library_index_path, read_meta
 from kopt.tools.sandbox.ladder import available_level
@@ -85,7 +86,13 @@ def _state_folder(settings: Settings) -> str:
             f"{settings.home} has {free_mb} MB free, {NEEDED_MB} are needed:"
             " free some space, or set KOPT_HOME to a folder on another disk"
         )
-    free = f"{settings.home} is writable, {free_mb / 1000:,.1f} GB free"
+    taken, cached = (
+        size_words(folder_size(folder)[0]) for folder in (settings.home, settings.home / "cache")
+    )
+    free = (
+        f"{settings.home} is writable, {free_mb / 1000:,.1f} GB free; it takes {taken}, {cached} of"
+        " it caches (kopt cache, kopt runs rm)"
+    )
     notes = damage_notes(settings.home / "cache")
     return f"{free}; damaged parts of its cache, made again: {notes[-1]}" if notes else free
 

@@ -12,8 +12,9 @@ import threading
 import time
 import traceback
 from contextlib import suppress
-from typing import TextIO
+from typing import NoReturn, TextIO
 
+from kopt.config.home_use import using_home
 from kopt.config.settings import Settings
 from kopt.kernels.record import Record
 from kopt.server.exits import failure_of
@@ -68,6 +69,17 @@ def main() -> None:
     threading.Thread(target=_read_commands, args=(lines,), name="commands", daemon=True).start()
     settings = RunnerStart.model_validate_json(lines.get()).settings
     devices = WarmDevices(settings)
+    with using_home(settings.home):
+        _serve(server, lines, settings, devices)
+
+
+def _serve(
+    server: TextIO,
+    lines: "queue.SimpleQueue[bytes]",
+    settings: Settings,
+    devices: WarmDevices,
+) -> NoReturn:
+    """Do one job after the other."""
     while True:
         try:
             line = lines.get(timeout=None if devices.is_empty else IDLE_S)

@@ -13,6 +13,7 @@ from typing import get_args
 
 from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
+from kopt.config.home_use import using_home
 from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.config.settings import DEFAULT_ARCH, Settings, settings_from_environment
 from kopt.kernels.bench_result import BenchResult
@@ -187,7 +188,7 @@ def run(
 def _opened(device: str, settings: Settings | None) -> Generator[tuple[OpenedDevice, Settings]]:
     found = settings or settings_from_environment()
     choice = DeviceChoice(device, has_spare=False, sim_name='device "sim"')
-    with opened_device(choice, found, ignore) as opened:
+    with using_home(found.home), opened_device(choice, found, ignore) as opened:
         yield opened, found
 
 

@@ -150,9 +150,9 @@ def test_help_names_every_variable_that_is_read(kopt: Kopt) -> None:
 
 
 def test_unknown_command_names_the_nearest(kopt: Kopt) -> None:
-    ending = kopt("chekc")
+    ending = kopt("profil")
     assert ending.code == ExitCode.USAGE
-    assert ending.stderr == "kopt: no such command 'chekc'; did you mean check?\n" + (
+    assert ending.stderr == "kopt: no such command 'profil'; did you mean profile?\n" + (
         "Try 'kopt --help'.\n"
     )
 

@@ -40,7 +40,8 @@ Array = npt.NDArray[Any]
 
 _FORMAT = "4"
 _ENTRY = "entry.json"
-_LIMIT_BYTES = 4 << 30
+LIMIT_BYTES = 4 << 30
+"""The most that the cache takes."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class OracleCache:
     """The cache in one folder."""
 
     folder: Path
-    limit_bytes: int = _LIMIT_BYTES
+    limit_bytes: int = LIMIT_BYTES
 
     def load(self, key: CaseKey) -> CaseData:
         """Return the case, from disk if it is there, else made and kept.
@@ -71,7 +72,6 @@ class OracleCache:
         return data
 
     def _write(self, place: Path, data: CaseData) -> None:
-        evict_least_used(self.folder, self.limit_bytes, _size_bytes)
         with staging_folder(place) as staging:
             arrays, described = _taken_apart(data)
             sizes = {name: _save(staging / f"{name}.npy", a) for name, a in arrays.items()}
@@ -79,6 +79,7 @@ class OracleCache:
             text = json.dumps(entry)
             (staging / _ENTRY).write_text(f"{content_hash([text])}\n{text}", encoding="utf-8")
             publish_folder(staging, place)
+        evict_least_used(self.folder, self.limit_bytes, _size_bytes)
 
 
 def open_cache(settings: Settings) -> OracleCache:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from kopt.config.files import folder_size
 from kopt.tools.check.case_data import CaseData, CaseKey
 from kopt.tools.check.oracle_cache import OracleCache, case_hash
 from support.synthetic_check import synthetic_problem
@@ -128,8 +129,19 @@ def test_the_entry_not_used_for_longest_goes_first(key: CaseKey, cache: OracleCa
     for age, name in enumerate((second, first)):
         os.utime(cache.folder / name, ns=(age, age))
     size = sum(file.stat().st_size for file in (cache.folder / first).iterdir())
-    replace(small, limit_bytes=size).load(replace(key, seed=3))
+    replace(small, limit_bytes=2 * size).load(replace(key, seed=3))
     assert {entry.name for entry in _entries(cache)} == {first, case_hash(replace(key, seed=3))}
+
+
+def test_cache_is_never_larger_than_its_limit(key: CaseKey, cache: OracleCache) -> None:
+    """After a write too: what was just written counts."""
+    cache.load(key)
+    size = sum(file.stat().st_size for file in _entries(cache)[0].iterdir())
+    small = OracleCache(cache.folder, limit_bytes=2 * size)
+    for seed in range(2, 6):
+        small.load(replace(key, seed=seed))
+        assert folder_size(cache.folder)[0] <= 2 * size
+    assert (cache.folder / case_hash(replace(key, seed=5))).exists()
 
 
 def test_remains_of_a_dead_writer_are_removed(key: CaseKey, cache: OracleCache) -> None:

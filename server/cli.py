@@ -34,6 +34,7 @@ COMMANDS = {
     "run": LazyCommand("run_kernel", "Search for a faster kernel."),
     "step": LazyCommand("step", "One round of a search, with your candidates or kopt's."),
     "runs": LazyCommand("runs", "Earlier runs: show, report, export, remove."),
+    "view": LazyCommand("view_runs", "Runs as live pages in a browser on this machine."),
     "study": LazyCommand("study", "Compare ways to search on a set of kernels."),
     "kb": LazyCommand("kb", "What earlier runs have learned: techniques, states, gains."),
     "docs": LazyCommand("docs", "Search production kernels, headers, techniques, the manual."),

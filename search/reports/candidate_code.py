@@ -33,8 +33,6 @@ class CandidateCode:
     source: str
     source_of: int | None
     """An earlier candidate with the same source; None if it is the first with it."""
-    profile: str
-    """What limits it, as a document in text; empty where it was not profiled."""
 
 
 def candidate_code(contents: Contents, seq: int) -> CandidateCode:
@@ -52,14 +50,15 @@ def candidate_code(contents: Contents, seq: int) -> CandidateCode:
         else changes(contents.sources[parent], source, (f"#{parent}", f"#{seq}")),
         source=source,
         source_of=None if first == seq else first,
-        profile=contents.profiles.get(seq, ""),
     )
 
 
 def changes(before: str, after: str, names: tuple[str, str]) -> tuple[CodeLine, ...]:
     """Return the unified difference of two sources; () if they are the same."""
-    lines = unified_diff(before.splitlines(), after.splitlines(), *names, lineterm="")
-    return tuple(CodeLine(_KINDS.get(line[:1], ""), line) for line in lines)
+    lines = list(unified_diff(before.splitlines(), after.splitlines(), *names, lineterm=""))
+    head, rest = lines[:2], lines[2:]
+    told = [CodeLine("b", line) for line in head]
+    return (*told, *(CodeLine(_KINDS.get(line[:1], ""), line) for line in rest))
 
 
 def _tune_changes(before: dict[str, int], after: dict[str, int]) -> str:

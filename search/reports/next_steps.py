@@ -22,6 +22,7 @@ def next_commands(report: RunReport) -> tuple[NextCommand, ...]:
 
 def _commands(report: RunReport) -> Iterator[NextCommand]:
     if report.status == "running":
+        yield NextCommand("Watch it in a browser", f"kopt view {report.run}")
         yield NextCommand("What it has found so far", f"kopt runs show {report.run}")
         return
     if report.status in ("paused", "interrupted"):

@@ -1,5 +1,6 @@
 """All runs of a KOPT_HOME as a list: `kopt runs`. A damaged one does not hide the others."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -43,18 +44,27 @@ def list_runs(settings: Settings) -> RunList:
 
     A folder whose process was killed before it began a run is left out.
     """
-    runs: list[RunSummary] = []
-    damaged: list[UnreadableRun] = []
-    for folder in run_folders(settings):
-        try:
-            with view_run(folder.name, settings) as (reader, _):
-                runs.append(_summary(reader, folder))
-        except ToolError:
-            continue
-        except KoptError as error:
-            why = str(error)
-            damaged.append(UnreadableRun(run=folder.name, folder=str(folder), why=why))
-    return RunList(runs=tuple(runs), damaged=tuple(damaged))
+    return listed(read_summary(folder, settings) for folder in run_folders(settings))
+
+
+def listed(found: Iterable[RunSummary | UnreadableRun | None]) -> RunList:
+    """Return what was read of runs as a list of them."""
+    every = list(found)
+    return RunList(
+        runs=tuple(one for one in every if isinstance(one, RunSummary)),
+        damaged=tuple(one for one in every if isinstance(one, UnreadableRun)),
+    )
+
+
+def read_summary(folder: Path, settings: Settings) -> RunSummary | UnreadableRun | None:
+    """Return what a list says of the run in `folder`; None for one that never began."""
+    try:
+        with view_run(folder.name, settings) as (reader, _):
+            return _summary(reader, folder)
+    except ToolError:
+        return None
+    except KoptError as error:
+        return UnreadableRun(run=folder.name, folder=str(folder), why=str(error))
 
 
 def _summary(reader: RunReader, folder: Path) -> RunSummary:

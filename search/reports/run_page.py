@@ -34,7 +34,7 @@ from .sections import (
 
 PARTS = (
     *("outcome", "next", "winner", "candidates", "tree", "rounds", "lessons", "memory"),
-    *("roofline", "cost"),
+    *("profiles", "roofline", "cost"),
 )
 """The parts of a page from top to bottom: macros of `templates/run.html`."""
 _MARKS = (

@@ -104,6 +104,11 @@ async def _serve(server: MCPServer[Any], doorway: Doorway, runners: Runners) -> 
     app = http_app(server, doorway.access, limits)
     admission = Admission(limits, serves_strangers=doorway.access.tokens is not None)
     http = QuietServer(app, admission, partial(_say_where, doorway))
+    await serve_until_signal(http, doorway.listener, runners)
+
+
+async def serve_until_signal(http: QuietServer, listener: socket, runners: Runners) -> NoReturn:
+    """Serve until a signal comes; ends the process with 128 and the signal, within two seconds."""
     ended_by: list[int] = []
 
     def end(number: int) -> None:
@@ -121,7 +126,7 @@ async def _serve(server: MCPServer[Any], doorway: Doorway, runners: Runners) -> 
         loop.add_signal_handler(number, end, number)
     try:
         await runners.start()
-        await http.serve(sockets=[doorway.listener])
+        await http.serve(sockets=[listener])
     finally:
         runners.kill_all()
     sys.stderr.flush()

@@ -116,6 +116,24 @@ def open_doorway(options: HttpOptions) -> Doorway:
     return Doorway(listener, access, f"http://{shown}:{port}{PATH}", is_loopback)
 
 
+def open_loopback(port: int) -> Doorway:
+    """Listen on loopback for a browser on this machine; nobody else is let in.
+
+    Raises:
+        ToolError: The port cannot be used.
+    """
+    listener = _bound(socket.AF_INET, (DEFAULT_HOST, port))
+    taken: int = listener.getsockname()[1]
+    origins = frozenset(f"http://{name}:{taken}" for name in LOOPBACK_NAMES)
+    access = Access(frozenset(LOOPBACK_NAMES), origins)
+    return Doorway(listener, access, f"http://{DEFAULT_HOST}:{taken}", True)
+
+
+def names_users() -> bool:
+    """Return whether this machine tells whose a connection to loopback is."""
+    return _can_tell_users(DEFAULT_HOST)
+
+
 def _allowed_host(text: str) -> str:
     """Read one --allowed-host.
 

@@ -76,8 +76,8 @@ def test_every_candidate_has_its_source_and_what_it_changes_of_its_parent(
         assert f"<summary>Code of #{seq}</summary>" in page
     fix = candidate_code(contents, 3)
     assert fix.parent == 2 and [(line.kind, line.text) for line in fix.changes if line.kind] == [
-        ("del", "--- #2"),
-        ("ins", "+++ #3"),
+        ("b", "--- #2"),
+        ("b", "+++ #3"),
         ("b", fix.changes[2].text),
         ("del", "-// r1/b1 0"),
         ("ins", "+// r1/b1 1"),
@@ -139,7 +139,8 @@ def test_budget_is_written_as_the_command_line_reads_it(text: str) -> None:
 
 def test_running_run_is_only_looked_at(contents: Contents) -> None:
     running = {"status": "running", "winner": None, "winner_path": None}
-    assert _commands(contents.report, **running) == ["kopt runs show run-1"]
+    found = _commands(contents.report, **running)
+    assert found == ["kopt view run-1", "kopt runs show run-1"]
 
 
 def test_page_shows_the_commands_whole(tmp_path: Path, contents: Contents) -> None:

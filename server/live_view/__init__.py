@@ -1,0 +1,1 @@
+"""`kopt view`: runs as live pages for a browser on this machine."""

@@ -3,14 +3,16 @@
 quick: one visible seed of normal inputs under both poisons, natural schedule.
 full:  every regime, spread over the visible and the hidden seeds, each run under the next schedule
        and the other poison; `zero_blocks` under both, for there any code may be right and only the
-       pair tells whether it was written. Larger workloads have one visible and one hidden seed:
-       ordinary inputs, and `assorted`, which has every regime in rows of one call, of medium ones
-       for both seeds. Where no smaller workload has met them alone, those that depend on more than
-       a row follow.
+       pair tells whether it was written. Larger workloads have one visible and one hidden seed.
+       They meet `assorted` inputs, which have every regime in rows of one call, and, where no
+       smaller workload has met them alone, those that depend on more than a row. Every workload
+       meets hidden ordinary inputs with the problem's scalars, too: visible inputs are known to
+       every author, so that code can be right on these alone.
 """
 
 from dataclasses import dataclass
 from itertools import cycle, islice
+from random import Random
 
 from kopt.kernels.case_inputs import ASSORTED, SINGLE_REGIMES
 from kopt.kernels.check_result import CheckLevel
@@ -21,7 +23,7 @@ from .unwritten_gate import POISONS
 MEDIUM_BYTES = 4 << 20
 """Bytes of all tensors from which on a workload has one visible and one hidden seed."""
 LARGE_BYTES = 16 << 20
-"""Bytes of all tensors from which on `assorted` inputs are met once."""
+"""Bytes of all tensors from which on an execution has more time."""
 
 HIDDEN_SEEDS = 2
 
@@ -57,6 +59,8 @@ class InputCase:
     runs: tuple[Run, ...]
     drawn: bool = False
     """Whether the shape is none of the named workloads (hidden_shapes.py)."""
+    keeps_scalars: bool = False
+    """Whether scalars have the problem's values although the seed is hidden (scalars.py)."""
     scalars: tuple[tuple[str, float], ...] = ()
     """Scalars with another value than the problem's (scalars.py)."""
 
@@ -97,8 +101,7 @@ def plan_cases(
         if buffer_bytes(problem, workload) <= MEDIUM_BYTES:
             cases += _cases(workload, seeds, turn)
             continue
-        mixed = (ASSORTED,) if is_large(problem, workload) else (ASSORTED, ASSORTED)
-        special = mixed if cases else (*mixed, *_ONLY_LARGE)
+        special = (ASSORTED,) if cases else (ASSORTED, *_ONLY_LARGE)
         cases += _large_cases(problem, workload, seeds, special)
     return tuple(cases)
 
@@ -109,9 +112,10 @@ def is_large(problem: Problem, workload: Workload) -> bool:
 
 
 def _cases(workload: Workload, seeds: Seeds, turn: int) -> list[InputCase]:
-    """Return one case per regime and one per seed, whichever are more.
+    """Return one case per regime and one per seed, whichever are more, then hidden ones.
 
-    `turn` shifts the regimes, so that over a domain the hidden seeds meet all of them.
+    `turn` shifts the regimes, so that over a domain the hidden seeds meet each of them. The last
+    cases have the problem's own scalars, one of them ordinary inputs and one a regime of the draw.
     """
     pool = [(seed, False) for seed in seeds.visible] + [(seed, True) for seed in seeds.hidden]
     count = max(len(pool), len(SINGLE_REGIMES))
@@ -125,17 +129,26 @@ def _cases(workload: Workload, seeds: Seeds, turn: int) -> list[InputCase]:
         runs = tuple(Run(poison, schedule + i) for i, poison in enumerate(poisons))
         schedule += len(runs)
         cases.append(InputCase(workload, seed, hidden=hidden, regime=regime, runs=runs))
+    drawn = Random(f"{seeds.hidden}/{workload.name}").choice(_SPECIAL)
+    for seed, regime in zip(seeds.hidden, (_ORDINARY, drawn), strict=False):
+        runs = (Run(POISONS[schedule % 2], schedule),)
+        schedule += 1
+        cases.append(InputCase(workload, seed, True, regime, runs, keeps_scalars=True))
     return cases
 
 
 def _large_cases(
     problem: Problem, workload: Workload, seeds: Seeds, special: tuple[str, ...]
 ) -> list[InputCase]:
-    """Return ordinary inputs of a visible seed, then those of `special`, a hidden seed first."""
+    """Return ordinary inputs of either seed, then those of `special`, a hidden seed first."""
     hidden = (seeds.hidden[0], True) if seeds.hidden else (seeds.visible[-1], False)
     pool = cycle((hidden, (seeds.visible[0], False)))
     cases = [InputCase(workload, seeds.visible[0], False, _ORDINARY, (Run(POISONS[0], 0),))]
-    schedule = 1
+    if seeds.hidden:
+        once = (Run(POISONS[1], 1),)
+        ordinary = InputCase(workload, seeds.hidden[0], True, _ORDINARY, once, keeps_scalars=True)
+        cases.append(ordinary)
+    schedule = len(cases)
     for (seed, is_hidden), regime in zip(pool, special, strict=False):
         # Codes under a scale of 0 may be anything; where no such are, one poison tells.
         is_scaled = regime == ASSORTED and problem.tolerance == "nvfp4"

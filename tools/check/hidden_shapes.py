@@ -1,14 +1,15 @@
 """Shapes that no author can know: drawn after the build among those that the header claims.
 
 A kernel serves more shapes than the named workloads: every one for which `where` holds. A full
-check therefore runs row counts of its own too, small ones and such as no vector, warp or tile
-divides, and a larger one as far as an eighth of the other cases' bytes allows. Only what the built
-cubins serve is drawn: an axis that is compiled in (`specialize`) keeps its values.
+check therefore runs row counts of its own too, small ones, such as no vector, warp or tile divides,
+round ones, and a larger one as far as an eighth of the other cases' bytes allows. Only what the
+built cubins serve is drawn: an axis that is compiled in (`specialize`) keeps its values.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import Literal
 
 from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.case import Case
@@ -25,10 +26,23 @@ from kopt.tools.cuda.planned_build import PlannedBuild, checked_plans
 from .cases import InputCase, Run, buffer_bytes
 from .unwritten_gate import POISONS
 
-_ROWS = (range(1, 2), range(2, 8), range(33, 64), range(129, 160))
-"""One row count is drawn from each: what divides no warp, and what is just beyond 128."""
-_LARGER = range(161, 4_160)
-"""One more from here, as large as the cost allows."""
+_Kind = Literal["odd", "even", "round", "any"]
+_ROWS: tuple[tuple[range, _Kind], ...] = (
+    (range(1, 2), "odd"),
+    (range(2, 8), "odd"),
+    (range(2, 8), "even"),
+    (range(9, 33), "any"),
+    (range(129, 160), "odd"),
+    (range(33, 129), "any"),
+)
+"""One row count is drawn from each, of this kind first: what divides no warp, what is just beyond
+128, and what callers often have, so that no count is safe from a draw."""
+_LARGER = range(160, 4_160)
+"""One more from here, as the cost allows: of all sizes alike often."""
+_TRIES = 32
+"""How often a larger count is drawn until one is claimed."""
+_ROUND = 32
+"""A multiple of this is a round number of many rows, a multiple of half of it one of few."""
 _SHARE, _FLOOR_BYTES = 0.125, 8 << 20
 """The drawn cases take this share of the other cases' bytes, or so many bytes if that is more."""
 _REGIMES = ("normal", "outliers", "mixed", "tiny")
@@ -60,21 +74,27 @@ class _Draw:
     served: dict[str, Build] = field(default_factory=dict[str, Build])
     shapes: list[Workload] = field(default_factory=list[Workload])
 
-    def one_of(self, axis: str, values: Sequence[int]) -> None:
-        """Take the first shape that is claimed and affordable, odd values of `axis` first."""
-        for value in sorted(self.rng.sample(values, len(values)), key=_evenness):
+    def one_of(self, axis: str, values: Sequence[int], kind: _Kind) -> None:
+        """Take the first shape that is claimed and affordable, values of the kind first.
+
+        Where any value will do, round ones come first every second time.
+        """
+        if kind == "any":
+            kind = self.rng.choice(("any", "round"))
+        for value in sorted(self.rng.sample(values, len(values)), key=_LAST[kind]):
             for base in self._bases(axis):
                 if self._takes({**base, axis: value}):
                     return
 
     def larger_one(self, axis: str) -> None:
-        """Take the largest shape that the rest of the bytes allows, or a little less."""
+        """Take a shape between the small ones and the largest that the rest of the bytes allows."""
         for base in self._bases(axis):
             fits = self._fitting(base, axis)
             if fits < _LARGER.start:
                 continue
-            values = range(max(_LARGER.start, fits * 7 // 8), fits + 1)
-            for value in self.rng.sample(values, min(8, len(values))):
+            for _ in range(_TRIES):
+                value = int(_LARGER.start * (fits / _LARGER.start) ** self.rng.random())
+                value -= self.rng.choice((0, value % _ROUND))
                 if self._takes({**base, axis: value}):
                     return
 
@@ -142,8 +162,8 @@ def draw_hidden_shapes(
     budget = max(_SHARE * total, _FLOOR_BYTES)
     draw = _Draw(case, compiled.builds, gpu, Random(f"{seeds}/shapes"), budget)
     for axis in row_like_axes(case.problem) if seeds else ():
-        for values in _ROWS:
-            draw.one_of(axis, values)
+        for values, kind in _ROWS:
+            draw.one_of(axis, values, kind)
         draw.larger_one(axis)
     builds = tuple(_serving(build, draw.served) for build in compiled.builds)
     return HiddenShapes(
@@ -192,6 +212,15 @@ def _evenness(value: int) -> int:
     return sum(value % divisor == 0 for divisor in (2, 4, 8))
 
 
+_LAST: dict[_Kind, Callable[[int], int]] = {
+    "odd": _evenness,
+    "even": lambda value: value % 2,
+    "round": lambda value: value % (_ROUND // 2) != 0,
+    "any": lambda value: 0,
+}
+"""Sort keys by kind: what is of it comes first."""
+
+
 def _with_workloads(case: Case, shapes: Sequence[Workload]) -> Case:
     workloads = (*case.problem.workloads, *shapes)
     return replace(case, problem=case.problem.model_copy(update={"workloads": workloads}))
@@ -207,8 +236,16 @@ def _serving(build: Build, served: Mapping[str, Build]) -> Build:
 
 
 def _cases(shapes: Sequence[Workload], seeds: Sequence[int], rng: Random) -> Iterator[InputCase]:
+    """Yield a case for each shape; every second one has the problem's own scalars."""
     regimes = rng.sample(_REGIMES, len(_REGIMES))
+    own = rng.randrange(2)
     for place, shape in enumerate(shapes):
-        run = Run(POISONS[place % 2], place)
-        regime, seed = regimes[place % len(regimes)], seeds[place % len(seeds)]
-        yield InputCase(shape, seed, hidden=True, regime=regime, runs=(run,), drawn=True)
+        yield InputCase(
+            shape,
+            seeds[place % len(seeds)],
+            hidden=True,
+            regime=regimes[place % len(regimes)],
+            runs=(Run(POISONS[place % 2], place),),
+            drawn=True,
+            keeps_scalars=place % 2 == own,
+        )

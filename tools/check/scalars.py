@@ -2,8 +2,9 @@
 
 A kernel that writes the value of eps into its code is right wherever that value is asked for. Cases
 with a hidden seed therefore launch it with, and ask the oracle for, a quarter to four times the
-value. Integers keep theirs: they count or choose. A scalar that no launch takes cannot reach the
-kernel and keeps its value too; the result names it (`fixed_scalars`).
+value. Not all of them (`InputCase.keeps_scalars`): a kernel may be wrong at the problem's value
+alone, too. Integers keep theirs: they count or choose. A scalar that no launch takes cannot reach
+the kernel and keeps its value; the result names it (`fixed_scalars`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +22,7 @@ _FACTORS = (0.25, 0.5, 2.0, 4.0)  # powers of two: as exact in float32 as the va
 def vary_scalars(
     problem: Problem, cases: Sequence[InputCase], plans: Mapping[str, LaunchPlan]
 ) -> tuple[InputCase, ...]:
-    """Return the cases; those with a hidden seed have scalars of their own.
+    """Return the cases; those with a hidden seed have scalars of their own, if they may.
 
     Args:
         problem: Names the scalars and their values.
@@ -29,7 +30,9 @@ def vary_scalars(
         plans: By workload name: only a scalar that a launch takes can be another.
     """
     return tuple(
-        replace(one, scalars=_values(problem, one, plans[one.workload.name])) if one.hidden else one
+        replace(one, scalars=_values(problem, one, plans[one.workload.name]))
+        if one.hidden and not one.keeps_scalars
+        else one
         for one in cases
     )
 

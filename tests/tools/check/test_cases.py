@@ -40,6 +40,24 @@ def test_full_meets_every_seed_and_every_regime(problem: Problem) -> None:
     assert len({run.schedule_seed for run in runs}) == len(runs)
 
 
+def test_every_workload_meets_hidden_ordinary_inputs_with_its_own_scalars(
+    problem: Problem,
+) -> None:
+    cases = plan_cases(problem, problem.workloads, "full", SEEDS)
+    kept = [case for case in cases if case.keeps_scalars]
+    assert all(case.hidden for case in kept)
+    ordinary = [case.workload.name for case in kept if case.regime == "normal"]
+    assert ordinary == ["b8xh64", "b16xh64", "b2048xh2048"]
+
+
+def test_a_small_workload_meets_a_hidden_regime_that_the_seeds_draw(problem: Problem) -> None:
+    def drawn(seed: int) -> str:
+        seeds = Seeds(visible=(1, 2, 3), hidden=(seed, seed + 1))
+        return plan_cases(problem, problem.workloads[1:2], "full", seeds)[-1].regime
+
+    assert {drawn(seed) for seed in range(200)} == set(SINGLE_REGIMES[1:])
+
+
 def test_zero_blocks_run_under_both_poisons(problem: Problem) -> None:
     cases = plan_cases(problem, problem.workloads[1:], "full", SEEDS)
     pairs = [case for case in cases if case.regime == "zero_blocks"]
@@ -62,11 +80,13 @@ def test_more_seeds_than_regimes_are_all_used(problem: Problem) -> None:
 def test_a_large_workload_has_one_visible_and_one_hidden_seed(problem: Problem) -> None:
     large = problem.workloads[0]
     assert buffer_bytes(problem, large) > LARGE_BYTES
-    *_, visible, hidden = plan_cases(problem, problem.workloads, "full", SEEDS)
-    assert visible.workload == hidden.workload == large
+    cases = plan_cases(problem, problem.workloads, "full", SEEDS)
+    visible, ordinary, assorted = (case for case in cases if case.workload == large)
     assert (visible.seed, visible.hidden, visible.regime) == (1, False, "normal")
-    assert (hidden.seed, hidden.hidden) == (1001, True)
-    assert visible.runs[0].schedule_seed != hidden.runs[0].schedule_seed
+    assert (ordinary.seed, ordinary.hidden, ordinary.regime) == (1001, True, "normal")
+    assert (assorted.seed, assorted.hidden) == (1001, True)
+    schedules = {case.runs[0].schedule_seed for case in (visible, ordinary, assorted)}
+    assert len(schedules) == 3
 
 
 def test_a_large_workload_meets_every_regime_in_rows_of_one_call(problem: Problem) -> None:
@@ -75,20 +95,19 @@ def test_a_large_workload_meets_every_regime_in_rows_of_one_call(problem: Proble
     assert {run.poison for run in hidden.runs} == set(POISONS)  # its codes have scales
 
 
-def test_a_medium_workload_meets_every_regime_in_one_call_of_either_seed(tmp_path: Path) -> None:
+def test_a_medium_workload_meets_every_regime_in_one_call(tmp_path: Path) -> None:
     problem = synthetic_problem(tmp_path / "medium", ((512, 2048), (8, 64)))
     medium = problem.workloads[0]
     assert MEDIUM_BYTES < buffer_bytes(problem, medium) <= LARGE_BYTES
-    *_, visible, hidden, again = plan_cases(problem, problem.workloads, "full", SEEDS)
-    assert (visible.regime, visible.hidden) == ("normal", False)
-    assert (hidden.regime, hidden.hidden) == ("assorted", True)
-    assert (again.regime, again.hidden) == ("assorted", False)
+    cases = plan_cases(problem, problem.workloads, "full", SEEDS)
+    met = [(case.regime, case.hidden) for case in cases if case.workload == medium]
+    assert met == [("normal", False), ("normal", True), ("assorted", True)]
 
 
 def test_a_domain_of_large_workloads_meets_masks_and_empty_states_too(problem: Problem) -> None:
     cases = plan_cases(problem, problem.workloads[:1], "full", SEEDS)
     regimes = [case.regime for case in cases]
-    assert regimes == ["normal", "assorted", "zero_blocks", "edges", "channels"]
+    assert regimes == ["normal", "normal", "assorted", "zero_blocks", "edges", "channels"]
     assert {(case.seed, case.hidden) for case in cases} == {(1, False), (1001, True)}
     runs = [run for case in cases for run in case.runs]
     assert len({run.schedule_seed for run in runs}) == len(runs)

@@ -29,7 +29,8 @@ def _cases(problem: Problem, plan: LaunchPlan) -> tuple[InputCase, ...]:
 
 def test_hidden_cases_alone_have_other_scalars(problem: Problem) -> None:
     cases = _cases(problem, _plan("quant_scale_q", "quant_scale_kv"))
-    assert all(bool(case.scalars) == case.hidden for case in cases)
+    assert all(bool(case.scalars) == (case.hidden and not case.keeps_scalars) for case in cases)
+    assert {case.keeps_scalars for case in cases if case.hidden} == {True, False}
     for case in cases:
         for name, value in case.scalars:
             named = {"quant_scale_q": 1.25, "quant_scale_kv": 0.75}[name]

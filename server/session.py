@@ -20,8 +20,7 @@ from kopt.config.errors import KoptError
 from kopt.config.home_use import using_home
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.record import Record
-
-from .next_command import NextCommand
+from kopt.tools.facts.next_command import NextCommand
 
 Result = TypeVar("Result", bound=Record)
 PIPE_WIDTH = 160  # wide enough that tables keep whole lines for grep

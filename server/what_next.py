@@ -16,9 +16,9 @@ from kopt.kernels.status import Status, Verdict
 from kopt.search.reports.run_report import RunReport
 from kopt.search.step.result import StepResult
 from kopt.tools.export.stage import ExportResult
+from kopt.tools.facts.next_command import NextCommand
 from kopt.tools.facts.wording import tune_words
 
-from .next_command import NextCommand
 from .views.compile_view import CompiledFile
 
 

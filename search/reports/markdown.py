@@ -73,7 +73,7 @@ def _next(contents: Contents) -> Iterator[str]:
     if found:
         yield from ("", "## Next", "")
     for one in found:
-        yield from (f"{plain(one.purpose)}:", "", f"    {' '.join(one.command.split())}", "")
+        yield from (f"- {plain(one.why)}:", "", f"      {' '.join(one.shell.split())}", "")
 
 
 def _roofline(contents: Contents) -> str:

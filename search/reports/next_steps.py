@@ -1,18 +1,10 @@
 """What to do after a run: commands that work as they are printed, each with what it is for."""
 
-import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from kopt.tools.facts.next_command import NextCommand
 
 from .run_report import RunReport
-
-
-@dataclass(frozen=True)
-class NextCommand:
-    """A command for a shell."""
-
-    purpose: str
-    command: str
 
 
 def next_commands(report: RunReport) -> tuple[NextCommand, ...]:
@@ -21,46 +13,39 @@ def next_commands(report: RunReport) -> tuple[NextCommand, ...]:
 
 
 def _commands(report: RunReport) -> Iterator[NextCommand]:
+    run = report.run
     if report.status == "running":
-        yield NextCommand("Watch it in a browser", f"kopt view {report.run}")
-        yield NextCommand("What it has found so far", f"kopt runs show {report.run}")
+        yield NextCommand(("kopt", "view", run), "watch it in a browser")
+        yield NextCommand(("kopt", "runs", "show", run), "what it has found so far")
         return
     if report.status in ("paused", "interrupted"):
-        yield NextCommand("Go on with the search", f"kopt run --resume {report.run}")
+        yield NextCommand(("kopt", "run", "--resume", run), "go on with the search")
     if report.status == "budget" and report.larger_budget:
-        more = f"kopt run --resume {report.run} --budget {report.larger_budget}"
-        yield NextCommand("Go on with twice the budget", more)
+        more = ("kopt", "run", "--resume", run, "--budget", report.larger_budget)
+        yield NextCommand(more, "go on with twice the budget")
     if report.winner is None or report.winner_path is None:
         if report.status in ("failed", "budget"):
-            yield NextCommand("Why candidates fell short", f"kopt runs show {report.run}")
-            again = f"kopt step --run {report.run}"
-            yield NextCommand("Let kopt try more tune values", again)
+            yield NextCommand(("kopt", "runs", "show", run), "why candidates fell short")
+            yield NextCommand(("kopt", "step", "--run", run), "let kopt try more tune values")
         return
-    yield from _of_winner(report, shlex.quote(report.winner_path))
+    yield from _of_winner(report, report.winner_path)
 
 
 def _of_winner(report: RunReport, winner: str) -> Iterator[NextCommand]:
-    on = f"--kernel {report.kernel}"
+    on = ("--kernel", report.kernel)
     if report.gpu is None:
-        yield NextCommand(
-            "Measure the winner, on a machine with an NVIDIA GPU; elsewhere this estimates",
-            f"kopt bench {winner} {on}",
-        )
+        why = "measure the winner, on a machine with an NVIDIA GPU; elsewhere this estimates"
+        yield NextCommand(("kopt", "bench", winner, *on), why)
     elif not any(one.outcome == "promoted" for one in report.judgements):
+        promote = ("kopt", "bench", winner, *on, "--device", report.device, "--promote")
         yield NextCommand(
-            "Measure it in fresh processes, and keep it with a receipt if it is faster",
-            f"kopt bench {winner} {on} --device {report.device} --promote",
+            promote, "measure it in fresh processes, and keep it with a receipt if it is faster"
         )
+    arch = ("--arch", report.arch) if report.gpu is None else ()  # a GPU has its own
+    profile = ("kopt", "profile", winner, *on, "--device", report.device, *arch)
+    yield NextCommand(profile, "what limits it")
+    yield NextCommand(("kopt", "run", *on, "--start", winner), "search on from it")
     yield NextCommand(
-        "See what limits it", f"kopt profile {winner} {on} --device {report.device}{_arch(report)}"
+        ("kopt", "export", f"{report.run}/{report.winner}", "--as", "cuda"),
+        "the winner as ordinary CUDA code with its own test",
     )
-    yield NextCommand("Search on from it", f"kopt run {on} --start {winner}")
-    yield NextCommand(
-        "Use it elsewhere: as ordinary CUDA code with its own test",
-        f"kopt export {report.run}/{report.winner} --as cuda",
-    )
-
-
-def _arch(report: RunReport) -> str:
-    """Return the target where the device does not say it."""
-    return f" --arch {report.arch}" if report.gpu is None else ""

@@ -10,6 +10,8 @@ from functools import cached_property
 
 from markupsafe import Markup
 
+from kopt.tools.facts.next_command import NextCommand
+
 from . import charts
 from .candidate_code import CandidateCode, CodeLine, candidate_code, changes
 from .candidate_rows import CandidateRows, candidate_rows
@@ -17,7 +19,7 @@ from .contents import Contents
 from .markup import macro
 from .memory import MemoryUse
 from .memory_words import calibration_table, change_lines, memory_table
-from .next_steps import NextCommand, next_commands
+from .next_steps import next_commands
 from .run_report import RunReport
 from .sections import (
     Table,

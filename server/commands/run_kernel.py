@@ -12,7 +12,6 @@ from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.search.reports.run_report import RunReport
 from kopt.server.all_runs import all_runs_view, run_all
 from kopt.server.exits import ExitCode
-from kopt.server.next_command import NextCommand
 from kopt.server.opened_device import DeviceChoice
 from kopt.server.options import device_arch_option, device_option
 from kopt.server.run_driving import (
@@ -26,6 +25,7 @@ from kopt.server.run_driving import (
 from kopt.server.session import Session, command_body
 from kopt.server.views.run_view import run_view
 from kopt.server.what_next import after_run
+from kopt.tools.facts.next_command import NextCommand
 
 EPILOG = """\b
 Examples:

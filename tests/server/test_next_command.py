@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kopt.server.exits import ExitCode
-from kopt.server.next_command import NextCommand
+from kopt.tools.facts.next_command import NextCommand
 from support.command_line import Ending, Kopt
 from support.shared_caches import share_caches
 from support.small_silu import KERNEL, write_small_silu

@@ -101,7 +101,7 @@ def test_tune_choice_of_one_source_names_what_differs_and_shows_the_source_once(
 
 
 def _commands(report: RunReport, **fields: object) -> list[str]:
-    return [one.command for one in next_commands(report.model_copy(update=fields))]
+    return [one.shell for one in next_commands(report.model_copy(update=fields))]
 
 
 def test_next_commands_name_the_winner_the_kernel_and_the_device(contents: Contents) -> None:
@@ -146,4 +146,4 @@ def test_running_run_is_only_looked_at(contents: Contents) -> None:
 def test_page_shows_the_commands_whole(tmp_path: Path, contents: Contents) -> None:
     page = render_page(contents)
     for one in next_commands(contents.report):
-        assert f"<pre>{one.command}</pre>" in page
+        assert f"<pre>{one.shell}</pre>" in page

@@ -1,7 +1,4 @@
-"""The last line of a result on a terminal: a command that takes the user on.
-
-What follows the command is a comment of the shell: the whole line can be pasted.
-"""
+"""A command that takes the user on: the last line of a result, or an entry of a report."""
 
 import shlex
 from dataclasses import dataclass
@@ -15,8 +12,17 @@ class NextCommand:
     words: tuple[str, ...]
     why: str = ""
 
+    @property
+    def shell(self) -> str:
+        """The command as a shell takes it."""
+        return shlex.join(self.words)
+
     def line(self, problems: Path | None = None) -> str:
-        """Return the line, `problems` being what --problems named in the call before."""
+        """Return the last line of a result; what follows the command is a comment of the shell.
+
+        Args:
+            problems: The folder that --problems named in the call before.
+        """
         words = self.words
         if problems is not None and words[0] == "kopt":
             words = (*words, "--problems", str(problems))

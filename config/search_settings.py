@@ -217,9 +217,13 @@ def _default_tree() -> dict[str, Any]:
 def _parse(text: str, name: str) -> dict[str, Any]:
     import yaml
 
+    from .yaml_mistakes import yaml_message
+
     try:
         _refuse_repeated_keys(yaml.compose(text, yaml.SafeLoader), name)
         tree: object = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        raise ToolError(yaml_message(error, text, name)) from error
     except (yaml.YAMLError, RecursionError) as error:
         found = " ".join(str(error).split())
         raise ToolError(f"{name} is no YAML: {found}") from error

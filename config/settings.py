@@ -37,20 +37,9 @@ DEFAULT_PACKAGE_INDEX = "https://pypi.org/simple"
 _PACKAGE_INDEX_VARIABLES = ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL")
 DEFAULT_PINECONE_INDEX = "cuda-kernels-v2"
 SERVER_VARIABLES = (
-    "CUDA_HOME",
-    "CUDA_PATH",
-    "CUDA_VISIBLE_DEVICES",
-    "KOPT_CXX",
-    "KOPT_HOME",
-    "KOPT_JOBS",
-    "KOPT_NCU",
-    "KOPT_NVCC",
-    "KOPT_PROBLEMS",
-    "KOPT_RUN",
-    "KOPT_SANDBOX",
-    "KOPT_WITHOUT_SOURCES",
-    "PINECONE_INDEX_HOST",
-    "PINECONE_INDEX_NAME",
+    *("CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES"),
+    *("KOPT_CXX", "KOPT_HOME", "KOPT_JOBS", "KOPT_NCU", "KOPT_NVCC", "KOPT_PROBLEMS", "KOPT_RUN"),
+    *("KOPT_SANDBOX", "KOPT_WITHOUT_SOURCES", "PINECONE_INDEX_HOST", "PINECONE_INDEX_NAME"),
 )
 
 
@@ -201,6 +190,11 @@ def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Se
 def completion_request(environment: Mapping[str, str] = os.environ) -> str | None:
     """Return what a shell asks that completes a command line, such as `bash_complete`."""
     return environment.get(COMPLETION_VARIABLE)
+
+
+def color_is_refused(environment: Mapping[str, str] = os.environ) -> bool:
+    """Return whether NO_COLOR is set (no-color.org): then text has no style at all."""
+    return bool(environment.get("NO_COLOR"))
 
 
 def visible_devices(environment: Mapping[str, str] = os.environ) -> str | None:

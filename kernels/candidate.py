@@ -10,6 +10,8 @@ from pathlib import Path
 from kopt.config.errors import ToolError
 
 MAX_SOURCE_BYTES = 1 << 20
+_BYTE_ORDER_MARK = "\ufeff"
+"""Editors put it before UTF-8 text unseen, and no compiler needs it."""
 MAX_HYPOTHESIS_CHARACTERS = 2000
 """The longest sentence on why a candidate should be faster."""
 
@@ -29,7 +31,7 @@ class Candidate:
 
 
 def candidate_of_text(source: str, name: str = "candidate.cu") -> Candidate:
-    """Return the candidate with this source.
+    """Return the candidate with this source; a byte order mark before it is left out.
 
     Raises:
         ToolError: Not Unicode, or over 1 MiB as UTF-8; the message does not say whose source.
@@ -39,7 +41,7 @@ def candidate_of_text(source: str, name: str = "candidate.cu") -> Candidate:
     except UnicodeEncodeError as error:  # a lone surrogate, which no file could hold
         raise ToolError(f"source is not valid Unicode text (character {error.start})") from error
     _refuse_more(len(data), f"source has {len(data)} bytes")
-    return Candidate(source, name)
+    return Candidate(source.removeprefix(_BYTE_ORDER_MARK), name)
 
 
 def read_candidate(path: Path) -> Candidate:

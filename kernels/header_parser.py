@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping as MappingOf
 from functools import lru_cache
 
+from kopt.config.yaml_mistakes import yaml_hint
+
 from .candidate import Candidate
 from .domain import default_tune, domain
 from .expressions import ExpressionError, evaluate_predicate, expression_names
@@ -19,13 +21,6 @@ from .strict_yaml import Mapping, Scalar, Sequence, YamlError, load_yaml
 from .yaml_records import read_record
 
 _OPENING = re.compile(r"/\*[ \t]*(?=kopt[ \t]*:)")
-_YAML_HINTS = {
-    "'\\t'": "indent with spaces, not tabs",
-    "mapping values are not allowed": 'put a text that has a colon in quotes: note: "a: b"',
-    "while parsing a flow": "a bracket, brace or quote is not closed, or a comma is missing",
-}
-"""What to do about the mistakes whose message by the YAML parser does not say it."""
-
 _EXAMPLE = "a candidate begins with /* kopt: 1 (docs/candidates.md; kopt show ID --example)"
 
 
@@ -110,9 +105,7 @@ def _missing_header(source: str) -> Diagnostic:
 
 def _yaml_mistake(error: YamlError, header: str) -> Diagnostic:
     starred = any(line.lstrip().startswith("*") for line in header.splitlines()[1:])
-    hint = next((hint for part, hint in _YAML_HINTS.items() if part in str(error)), None)
-    if starred:
-        hint = "header lines have no leading *"
+    hint = "header lines have no leading *" if starred else yaml_hint(str(error))
     return Diagnostic(message=f"header: {error}", line=error.line, hint=hint)
 
 

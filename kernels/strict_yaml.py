@@ -13,6 +13,8 @@ from typing import cast
 
 import yaml
 
+from kopt.config.yaml_mistakes import yaml_problem
+
 MAX_BYTES = 64 * 1024
 MAX_DEPTH = 12
 
@@ -84,11 +86,7 @@ def load_yaml(text: str, first_line: int = 1, max_bytes: int = MAX_BYTES) -> Nod
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = first_line + (mark.line if mark else 0)
-        raise YamlError(f"not YAML: {_problem(error)}", line) from error
-
-
-def _problem(error: yaml.MarkedYAMLError) -> str:
-    return " ".join(part for part in (error.problem, error.context) if part)
+        raise YamlError(yaml_problem(error), line) from error
 
 
 def _events(text: str) -> Iterator[yaml.Event]:

@@ -8,6 +8,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NoReturn
 
 import click
@@ -46,6 +47,8 @@ COMMANDS = {
     "help": LazyCommand("help", "The help of kopt, or of one command."),
     "completion": LazyCommand("completion", "Make bash, zsh or fish complete kopt's commands."),
 }
+
+OUTPUT_HINT = "What stdout goes to cannot be written: send it elsewhere."
 
 EPILOG = """\b
 Examples:
@@ -106,12 +109,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ExitCode.USAGE
     except (Exception, KeyboardInterrupt) as error:  # the outermost frame of the command line
         failure = failure_of(error, _command_of(words))
+        if _is_of_output(error):
+            failure = replace(failure, hint=OUTPUT_HINT)
         if failure.code is ExitCode.BUG:
             traceback.print_exc()
         _report(failure, as_json="--json" in words)
         if failure.code is ExitCode.INTERRUPTED and arguments is None:
             _leave_at_once(failure.code)
         return failure.code
+
+
+def _is_of_output(error: BaseException) -> bool:
+    """Return whether what failed is a write to stdout or stderr, not to a file of kopt's."""
+    if not isinstance(error, OSError) or error.filename is not None:
+        return False
+    frames = traceback.walk_tb(error.__traceback__)
+    last = [frame.f_globals.get("__name__") for frame, _line in frames][-1]
+    return last in ("click.utils", "rich.console", __name__)
 
 
 def _command_of(words: Sequence[str]) -> str:

@@ -11,12 +11,13 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import click
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TimeElapsedColumn
 from rich.text import Text
 
 from kopt.config.callbacks import ignore
 from kopt.server.views.tables import WorkStep
+
+from .terminal import terminal_console
 
 Show = Callable[[str], None]
 
@@ -31,7 +32,7 @@ def status_line(quiet: bool) -> Generator[Show, None, None]:
     if quiet:
         yield ignore
     elif sys.stderr.isatty():
-        console = Console(stderr=True, markup=False, highlight=False)
+        console = terminal_console(stderr=True)
         with console.status("") as status:
             yield lambda text: status.update(TimedLine(text))
     else:
@@ -113,7 +114,7 @@ def step_bar(quiet: bool) -> Generator[OnStep, None, None]:
         yield lambda step: None
     elif sys.stderr.isatty():
         columns = ("{task.description}", BarColumn(24), "{task.fields[amount]}")
-        console = Console(stderr=True, markup=False, highlight=False)
+        console = terminal_console(stderr=True)
         # Transient: the summary that follows says more.
         with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
             task = bar.add_task("starting", total=None, amount="")

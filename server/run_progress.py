@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 
 import click
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.live import Live
 
 from kopt.config.callbacks import ignore
@@ -18,6 +18,7 @@ from kopt.search.runs.run import RunCallbacks
 from .progress import Show, repeating
 from .run_lines import event_line, stamped
 from .run_watch import RunWatch, run_screen
+from .terminal import terminal_console
 
 _REDRAWN_PER_S = 4
 
@@ -81,7 +82,7 @@ class _Screen:
 @contextmanager
 def _live(watch: RunWatch) -> Generator[RunCallbacks, None, None]:
     screen = _Screen(watch)
-    console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+    console = terminal_console(stderr=True)
     with Live(screen, console=console, refresh_per_second=_REDRAWN_PER_S) as live:
 
         def follow(event: Event) -> None:

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 
 from kopt.config.errors import KoptError
 from kopt.config.home_use import using_home
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.record import Record
 from kopt.tools.facts.next_command import NextCommand
+
+from .terminal import terminal_console
 
 Result = TypeVar("Result", bound=Record)
 PIPE_WIDTH = 160  # wide enough that tables keep whole lines for grep
@@ -148,12 +150,9 @@ def print_document(document: Mapping[str, object]) -> None:
 def print_view(view: Iterable[RenderableType]) -> None:
     """Print the parts of `view` in order: coloured on a terminal, plain and wide elsewhere."""
     is_terminal = sys.stdout.isatty()
-    console = Console(
+    console = terminal_console(
         width=shutil.get_terminal_size().columns if is_terminal else PIPE_WIDTH,
         force_terminal=is_terminal,
-        markup=False,
-        highlight=False,
-        emoji=False,
     )
     with console.capture() as captured:
         for part in view:

@@ -88,9 +88,6 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
         ("tree_speedup_threshold: .inf", "tree_speedup_threshold is inf"),
         ("beam: {width: 4}\nbeam: {width: 5}", "line 2: beam stands there twice"),
         ("- beam", "write keys with values"),
-        ("beam: [", "is no YAML"),
-        ("beam: !!python/object:os.system {}", "is no YAML"),
-        ("beam: &a {refine_rounds: *a}", "is no YAML"),
         ("#" * 70_000, "more than 65536 characters"),
     ],
 )
@@ -99,6 +96,29 @@ def test_mistakes_are_named(tmp_path: Path, text: str, said: str) -> None:
         load_search_settings(_file(tmp_path, text))
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "beam: {width: 6\nroles: 1",
+            ":2:6: not YAML: expected ',' or '}', but got ':' while parsing a flow mapping\n"
+            "    roles: 1\n         ^\n"
+            "  hint: a bracket, brace or quote is not closed, or a comma is missing",
+        ),
+        ("beam:\n\twidth: 6", "\n    \twidth: 6\n    ^\n  hint: indent with spaces, not tabs"),
+        ("beam: [\n", ":2:1: not YAML: expected the node content"),
+        ("beam: !!python/object:os.system {}", ":1:7: not YAML: could not determine a constructor"),
+        ("beam: &a {refine_rounds: *a}", "is no YAML"),
+    ],
+)
+def test_broken_yaml_is_shown_with_its_line_as_compilers_do(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    with pytest.raises(ToolError) as caught:
+        load_search_settings(_file(tmp_path, text))
+    assert said in str(caught.value)
 
 
 def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:

@@ -191,6 +191,31 @@ def test_a_failing_system_call_is_the_machine_s_fault(number: int) -> None:
     assert failure.hint
 
 
+def test_compiler_that_fails_is_told_with_its_exit_code_and_what_to_do(
+    kopt: Kopt, reference: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    compiler = tmp_path / "c++"
+    compiler.write_text("#!/bin/sh\nexit 7\n")
+    compiler.chmod(0o700)
+    monkeypatch.setenv("KOPT_CXX", str(compiler))
+    monkeypatch.setenv("KOPT_HOME", str(tmp_path / "home"))
+    ending = kopt("check", reference)
+    assert ending.code == ExitCode.MACHINE
+    assert "ends with 7" in ending.stderr and "it says nothing" in ending.stderr
+    assert "Name a g++ 11 or later in KOPT_CXX" in ending.stderr
+
+
+def test_byte_order_mark_that_an_editor_left_is_no_mistake(
+    kopt: Kopt, reference: Path, tmp_path: Path
+) -> None:
+    marked = tmp_path / "marked.cu"
+    marked.write_bytes(b"\xef\xbb\xbf" + reference.read_bytes())
+    plain = kopt("compile", reference, "--json").document
+    ending = kopt("compile", marked, "--kernel", plain["kernel"], "--json")
+    assert ending.code == ExitCode.PASSED
+    assert ending.document["candidate"] == plain["candidate"]
+
+
 def test_any_other_failing_system_call_is_a_bug() -> None:
     assert failure_of(OSError(errno.EBADF, "Bad file descriptor")).code == ExitCode.BUG
 
@@ -206,7 +231,8 @@ def test_a_full_disk_below_stdout_is_one_line_on_stderr(tmp_path: Path, words: l
             env={**os.environ, "KOPT_HOME": str(tmp_path)},
         )
     assert run.returncode == ExitCode.MACHINE
-    assert run.stderr.startswith("kopt: No space left on device\n")
+    hint = "What stdout goes to cannot be written: send it elsewhere.\n"
+    assert run.stderr == f"kopt: No space left on device\n{hint}"
     assert "Traceback" not in run.stderr
 
 

@@ -1,5 +1,6 @@
 """`kopt verify` of several receipts and of folders."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -186,13 +187,32 @@ def test_a_folder_without_receipts_is_wrong_usage(
     assert "no receipt lies below" in ending.stderr
 
 
-def test_a_source_among_several_is_answered_with_its_receipt(
+def test_a_source_among_several_ends_the_call(
     verify: Callable[..., Any], verifier: Verifier, winners: Path
 ) -> None:
     ending = verify(winners, winners / "b" / "1.sm_90a.cu")
     assert ending.code == ExitCode.USAGE
-    assert "name its receipt" in ending.stderr
+    assert "is a source, and no receipt lies beside it" in ending.stderr
     assert verifier.verified == []
+
+
+def test_source_without_a_receipt_is_answered_with_how_to_get_one(
+    verify: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "mine.cu").write_text("/* kopt: 1 */")
+    ending = verify(tmp_path / "mine.cu")
+    assert ending.code == ExitCode.USAGE
+    assert "no receipt lies beside it: kopt bench" in ending.stderr
+    assert "mine.receipt.json" not in ending.stderr
+
+
+def test_hidden_folders_below_a_folder_are_not_looked_into(
+    verify: Callable[..., Any], verifier: Verifier, winners: Path
+) -> None:
+    """They hold caches and other people's checkouts."""
+    before = len(verify(winners, "--json").document["results"])
+    shutil.copytree(winners / "b", winners / ".cache" / "b")
+    assert len(verify(winners, "--json").document["results"]) == before
 
 
 def test_progress_says_which_receipt_of_how_many(

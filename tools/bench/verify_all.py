@@ -4,6 +4,7 @@ Each is verified in worker processes of its own and told of at once. A receipt t
 is an entry with its reason; the others are verified all the same.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,8 +102,12 @@ def refuse_source(path: Path) -> None:
         ToolError: The message names the receipt.
     """
     if path.suffix == ".cu":
-        receipts = " ".join(map(str, evidence_of(path))) or path.with_suffix(SUFFIX)
-        raise ToolError(f"{path} is a source; name its receipt: {receipts}")
+        if receipts := " ".join(map(str, evidence_of(path))):
+            raise ToolError(f"{path} is a source; name its receipt: {receipts}")
+        raise ToolError(
+            f"{path} is a source, and no receipt lies beside it: kopt bench {path} --promote"
+            " measures one on a GPU"
+        )
 
 
 def _files_at(place: Path) -> Iterator[Path]:
@@ -110,10 +115,17 @@ def _files_at(place: Path) -> Iterator[Path]:
     if not place.is_dir():
         yield place
         return
-    below = sorted(place.rglob(f"*{SUFFIX}"))
+    below = sorted(_below(place))
     if not below:
         raise ToolError(f"no receipt lies below {place}; {WHAT_IT_IS}")
     yield from below
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Yield the receipts below `folder`; hidden folders hold copies, caches and checkouts."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(place, name) for name in names if name.endswith(SUFFIX))
 
 
 @dataclass(frozen=True)

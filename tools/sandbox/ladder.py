@@ -89,8 +89,10 @@ def _run_compiler(settings: Settings, arguments: list[str]) -> str:
             "(on Debian and Ubuntu: apt install g++) or name one in KOPT_CXX"
         ) from error
     except subprocess.CalledProcessError as error:
+        said = error.stderr.strip()[:2000] or "it says nothing"
         raise SetupError(
-            f"{settings.gxx} cannot build the sandbox launcher: {error.stderr[:2000]}"
+            f"the C++ compiler {settings.gxx!r} ends with {error.returncode} where the sandbox's"
+            f" launcher is built: {said}. Name a g++ 11 or later in KOPT_CXX"
         ) from error
     return run.stdout
 

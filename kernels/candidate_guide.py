@@ -64,11 +64,10 @@ INCLUDES = {
 TEMPLATE = """\
 /* kopt: 1
 family: other
-note: one thread per row; the body is still empty
-tune: {{BLOCK: [128, 256]}}
+tune: {{BLOCK: [256, 128, 512]}}
 launch:
   - kernel: {name}
-    grid: ceil_div({rows}, BLOCK)
+    grid: {grid}
     block: BLOCK
     args: [{arguments}]
 */
@@ -76,19 +75,29 @@ launch:
 
 extern "C" __global__ void __launch_bounds__(BLOCK) {name}(
 {parameters}) {{
-  const int row = blockIdx.x * BLOCK + threadIdx.x;
-  if (row >= {rows}) return;
-  // Read row `row` of {inputs};
-  // write row `row` of {outputs}.
+{mapping}
+    // Read {inputs};
+    // write every element of {outputs}.
+  }}
 }}
 """
+_OF_ROWS = """\
+  const int row = blockIdx.x;  // one block for each of the {rows} rows
+  for (int column = threadIdx.x; column < {columns}; column += BLOCK) {{"""
+_OF_ELEMENTS = """\
+  const int index = blockIdx.x * BLOCK + threadIdx.x;  // one thread per element
+  if (index < {rows}) {{"""
 
 
 def candidate_skeleton(problem: Problem) -> str:
-    """Return the source of a candidate for `problem` with one thread per row."""
-    tensors = problem.tensors
-    axes = _passed_axes(problem)
-    scalars = problem.scalars
+    """Return a candidate for `problem` without a body: one block per row, one loop over columns.
+
+    It has no note: that is the hypothesis of who fills it in.
+    """
+    tensors, scalars = problem.tensors, problem.scalars
+    shape = _looped_shape(problem)
+    rows, columns = (" * ".join(shape[:-1]), shape[-1]) if shape else (problem.row_axis, None)
+    axes = _passed_axes(problem, columns)
     arguments = [item.name for item in tensors] + axes + [item.name for item in scalars]
     headers = dict.fromkeys(
         INCLUDES[tensor.dtype] for tensor in tensors if tensor.dtype in INCLUDES
@@ -97,21 +106,40 @@ def candidate_skeleton(problem: Problem) -> str:
         [f"int32_t {axis}" for axis in axes]
         + [f"{DTYPE_CUDA_TYPES[scalar.dtype]} {scalar.name}" for scalar in scalars]
     )
+    mapping = _OF_ROWS if columns else _OF_ELEMENTS
     return TEMPLATE.format(
         name=problem.name,
-        rows=problem.row_axis,
+        grid=rows if columns else f"ceil_div({rows}, BLOCK)",
         arguments=", ".join(arguments),
         includes="\n".join(f"#include <{header}>" for header in (*headers, "cstdint")),
         parameters="\n".join((*_pointer_parameters(tensors), f"    {tails}")),
+        mapping=mapping.format(rows=rows, columns=columns),
         inputs=", ".join(tensor.name for tensor in tensors if tensor.role != "out"),
         outputs=", ".join(tensor.name for tensor in tensors if tensor.role != "in"),
     )
 
 
-def _passed_axes(problem: Problem) -> list[str]:
-    """Return the variable axes, and the row axis if it is a computed one."""
+def _looped_shape(problem: Problem) -> tuple[str, ...]:
+    """Return the shape whose last axis a block goes through; () where no tensor has rows.
+
+    An output's, if its last axis is a variable one; else an input's of that kind, because the
+    output is packed; else that of the output with the longest rows.
+    """
+    tables = [tensor for tensor in problem.tensors if len(tensor.shape) > 1]
+    outputs = [tensor for tensor in tables if tensor.role != "in"]
+    for tensor in (*outputs, *tables):
+        if problem.axes.get(tensor.shape[-1], "") is None and problem.row_axis in tensor.shape[:-1]:
+            return tensor.shape
+    axes = problem.workloads[0].axes
+    longest = max(outputs, key=lambda one: axes.get(one.shape[-1], 0), default=None)
+    return () if longest is None else longest.shape
+
+
+def _passed_axes(problem: Problem, columns: str | None) -> list[str]:
+    """Return the variable axes, and the row axis and `columns` if they are computed ones."""
     variable = [axis for axis, expression in problem.axes.items() if expression is None]
-    return list(dict.fromkeys((*variable, problem.row_axis)))
+    more = () if columns is None else (columns,)
+    return list(dict.fromkeys((*variable, problem.row_axis, *more)))
 
 
 def _pointer_parameters(tensors: tuple[TensorSpec, ...]) -> Iterator[str]:

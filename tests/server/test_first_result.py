@@ -28,3 +28,18 @@ def test_the_broken_copy_ends_as_the_first_page_shows(
     said = " ".join(ended.stdout.split())
     assert [line for line in (first, *rest) if " ".join(line.split()) not in said] == []
     assert how.split(",")[0] == "level quick on sim"
+
+
+def test_skeleton_with_its_body_filled_in_passes(
+    kopt: Kopt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says all of the mapping: what is missing is one element's value."""
+    monkeypatch.chdir(tmp_path)
+    skeleton = kopt("show", KERNEL, "--skeleton").stdout
+    body = (
+        "const float gate = __bfloat162float(input[row * 2 * H + column]);\n"
+        "const float up = __bfloat162float(input[row * 2 * H + H + column]);\n"
+        "out[row * H + column] = __float2bfloat16(gate / (1.0f + expf(-gate)) * up);"
+    )
+    Path("mine.cu").write_text(re.sub(r"// Read input;\s*// write.*", body, skeleton))
+    assert kopt("check", "mine.cu", "--kernel", KERNEL, "--device", "sim").code == 0

@@ -3,8 +3,11 @@
 // unfolded. What was unfolded stays so. All HTML comes from kopt's templates, which escape.
 
 const code = new Map(); // address -> HTML that was fetched
+const inside = new WeakMap(); // details element -> HTML that it shows
 
-function shown(details, html) {
+function show(details, html) {
+  if (inside.get(details) === html) return;
+  inside.set(details, html);
   let place = details.querySelector(":scope > .fetched");
   if (!place) {
     place = document.createElement("div");
@@ -16,17 +19,16 @@ function shown(details, html) {
 
 async function fetchCode(details) {
   const address = details.dataset.address;
-  if (code.has(address)) shown(details, code.get(address));
+  if (code.has(address)) show(details, code.get(address));
   try {
     const answer = await fetch(address);
     const text = await answer.text();
     if (!answer.ok) throw new Error(text);
-    if (code.get(address) === text) return;
     code.set(address, text);
-    shown(details, text);
+    show(details, text);
   } catch (error) {
     if (!code.has(address)) {
-      shown(details, "");
+      show(details, "");
       details.querySelector(":scope > .fetched").textContent = `not available: ${error.message}`;
     }
   }
@@ -49,7 +51,7 @@ function replace(name, html) {
   section.innerHTML = html;
   for (const details of section.querySelectorAll("details[data-address]")) {
     if (code.has(details.dataset.address) && unfolded.includes(details.id)) {
-      shown(details, code.get(details.dataset.address));
+      show(details, code.get(details.dataset.address));
     }
   }
   for (const id of unfolded) {

@@ -26,10 +26,13 @@ from support.scripted_runs import new_store, start
 BASELINE = "flashinfer (PDL on)"
 
 
-def told_run(home: Path, words: str = "wider loads", kernel: str = "made_up_b8") -> RunStore:
+def told_run(
+    home: Path, words: str = "wider loads", kernel: str = "made_up_b8", run_id: str = "run-1"
+) -> RunStore:
     """Return the open store of the finished run; every author in it says `words`."""
+    budget = parse_budget("$5")
     store = new_store(
-        home, device="cuda:0", gpu=H100, arch="sm_90a", kernel=kernel, budget=parse_budget("$5")
+        home, run_id, device="cuda:0", gpu=H100, arch="sm_90a", kernel=kernel, budget=budget
     )
     writer = _Writer(store, words)
     store.rounds.open(NewRound(0, "start", (start(),)))

@@ -1,0 +1,130 @@
+"""`kopt view` and a report in a real Chromium: live, unfolded, on a phone, with hostile notes."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from kopt.config.settings import Settings
+from kopt.search.reports.contents import read_contents
+from kopt.search.reports.page import render_page
+from support.told_run import told_run
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="there is no Chromium; on Debian and Ubuntu: apt install chromium"
+)
+HOSTILE = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
+PHONE, DESK = 390, 1300
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Return a headless Chromium, without the sandbox that root cannot have."""
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield chromium
+        chromium.close()
+
+
+@contextmanager
+def _page(browser: Browser, width: int = DESK) -> Generator[Page]:
+    """Yield a page of this width; nothing may have gone wrong in it at the end."""
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    troubles: list[str] = []
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("console", lambda said: troubles.append(said.text) if said.type == "error" else None)
+    yield page
+    page.close()
+    assert troubles == []
+
+
+@contextmanager
+def _view(home: Path) -> Generator[str]:
+    """Run `kopt view`; yield the address that it printed."""
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "kopt", "view", "--port", "0"],
+        cwd=home,
+        env={**os.environ, "KOPT_HOME": str(home)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+
+
+def _overflow(page: Page) -> int:
+    """Return by how many pixels the page is wider than the window."""
+    wide: int = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    return wide
+
+
+def test_page_follows_a_run_that_another_process_drives_and_keeps_what_was_unfolded(
+    tmp_path: Path, browser: Browser
+) -> None:
+    with told_run(tmp_path) as store, _view(tmp_path) as address, _page(browser) as page:
+        page.goto(address)
+        page.get_by_role("link", name="run-1").click()
+        expect(page.locator("#connection")).to_have_text("live")
+        expect(page.locator("#outcome .verdict")).to_contain_text("passed the full check")
+        page.locator("#code-3 > summary").click()
+        expect(page.locator("#code-3 ins")).to_have_text(["+// r1/b1 1"])
+        store.resume(store.reader.state().settings)
+        expect(page.locator("#outcome .verdict")).to_contain_text("running")
+        expect(page.locator("#code-3 ins")).to_be_visible()
+
+
+def test_two_ticked_runs_stand_side_by_side(tmp_path: Path, browser: Browser) -> None:
+    told_run(tmp_path).close()
+    told_run(tmp_path, run_id="run-2").close()
+    with _view(tmp_path) as address, _page(browser) as page:
+        page.goto(address)
+        for box in page.get_by_role("checkbox").all():
+            box.check()
+        page.get_by_role("button", name="side by side").click()
+        expect(page.locator(".sides h2")).to_have_count(2)
+        expect(page.locator("#connection")).to_have_text("live")
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+def test_no_page_is_wider_than_its_window(tmp_path: Path, browser: Browser, width: int) -> None:
+    with told_run(tmp_path) as store:
+        report = tmp_path / "report.html"
+        contents = read_contents(store.reader, store.folder, Settings(tmp_path))
+        report.write_text(render_page(contents), "utf-8")
+    with _view(tmp_path) as address, _page(browser, width) as page:
+        for place in (address, f"{address}runs/run-1", report.as_uri()):
+            page.goto(place)
+            for details in page.locator(".more > td > details > summary").all():
+                details.click()
+            assert _overflow(page) <= 0, place
+
+
+def test_table_of_candidates_is_short_enough_to_read(tmp_path: Path, browser: Browser) -> None:
+    with told_run(tmp_path) as store:
+        contents = read_contents(store.reader, store.folder, Settings(tmp_path))
+        (tmp_path / "report.html").write_text(render_page(contents), "utf-8")
+    with _page(browser) as page:
+        page.goto((tmp_path / "report.html").as_uri())
+        boxes = [row.bounding_box() for row in page.locator(".candidates tbody").all()]
+        assert len(boxes) == 5 and all(box and box["height"] < 90 for box in boxes)
+
+
+def test_nothing_of_a_hostile_note_runs(tmp_path: Path, browser: Browser) -> None:
+    told_run(tmp_path, HOSTILE).close()
+    with _view(tmp_path) as address, _page(browser) as page:
+        page.goto(f"{address}runs/run-1")
+        expect(page.locator("#connection")).to_have_text("live")
+        page.locator("#code-2 > summary").click()
+        expect(page.locator("#code-2 h3").first).to_be_visible()
+        assert page.title() == "run-1" and page.locator("main img, main script").count() == 0

@@ -188,6 +188,8 @@ def _ending(report: RunReport) -> Text:
     if report.winner is not None:
         tune = tune_text(report.winner_tune or {})
         improved = "the starting kernel itself" if report.winner == 0 else f"#{report.winner}"
+        same = report.population[report.winner].same_program_as
+        improved += "" if same is None else f" (the same program as #{same})"
         final = "".join(f"\n  {line}" for line in _winner_lines(report))
         return Text(
             f"Winner: {improved}, {tune}, passed the full check{final}\n{report.winner_path}",

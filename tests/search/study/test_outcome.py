@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.kernels.status import Provenance
+from kopt.kernels.status import Provenance, Status
 from kopt.search.records.budget import Budget
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.rounds.advance import run_search
@@ -75,7 +75,8 @@ def test_estimated_run_of_a_start_that_fails_has_no_speed_and_reaches_nothing(
     tmp_path: Path,
 ) -> None:
     def failing(job: EvaluationJob) -> Evaluation:
-        return failed() if job.candidate == 0 else scripted_answer(job)
+        unfit = failed().model_copy(update={"status": Status.LAUNCH_ERROR})  # tune may mend it
+        return unfit if job.candidate == 0 else scripted_answer(job)
 
     with new_store(tmp_path) as store:
         run_search(search(store, failing))

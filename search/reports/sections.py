@@ -73,7 +73,7 @@ def title_of(entry: CandidateReport, yardstick: Yardstick) -> str:
 def verdict(report: RunReport) -> str:
     """Return the outcome in a sentence."""
     if report.winner is None:
-        return f"{report.status}: no candidate has passed the full check."
+        return f"{report.status}: no candidate has passed the full check{_so_far(report)}."
     first = report.population[report.winner].same_program_as
     same = "" if first is None else f" (the same program as {first})"
     winner = f"Candidate {report.winner}{same}"
@@ -219,6 +219,21 @@ def worth(report: RunReport) -> str:
         per_mtok = f"{spend.log_speedup_per_mtok:.3f} ({report.provenance})"
         parts.append(f"ln(speedup) per million tokens {per_mtok}")
     return "; ".join(parts) + "."
+
+
+def _so_far(report: RunReport) -> str:
+    """Return which candidate leads a search that has not ended; empty without one."""
+    if report.status == "failed" or not report.ranking or report.best_latency_us is None:
+        return ""
+    words = (
+        f"; best so far #{report.ranking[0]}, {report.provenance} {report.best_latency_us:.3f} us"
+    )
+    if report.best_speedup is not None:
+        interval = _interval(report.best_speedup_interval)
+        return f"{words}, {report.best_speedup:.3f} times the speed of {report.baseline}{interval}"
+    if report.ratio is None:
+        return words
+    return f"{words}, {report.ratio:.2f} times the start by {report.provenance} time"
 
 
 def _evaluated(report: RunReport) -> str:

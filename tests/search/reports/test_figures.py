@@ -12,6 +12,7 @@ from kopt.search.reports.history import judgements
 from kopt.search.reports.pace import common, joined, measure_pace, seconds
 from kopt.search.reports.run_list import list_runs
 from kopt.search.reports.run_report import RunReport, report_run
+from kopt.search.reports.sections import verdict
 from kopt.search.reports.spending import sum_spend
 from kopt.search.store.round_table import NewRound
 from support.bench_results import H100
@@ -183,3 +184,17 @@ def test_export_has_rounds_branches_and_calls(tmp_path: Path) -> None:
         lines = list(export_lines(store.reader, store.folder))
     kinds = [line.split('"')[3] for line in lines]
     assert (kinds.count("round"), kinds.count("branch"), kinds.count("llm_call")) == (3, 4, 6)
+
+
+def test_search_that_goes_on_tells_its_leader_and_a_failed_one_none(report: RunReport) -> None:
+    running = report.model_copy(update={"status": "running", "winner": None})
+    assert verdict(running) == (
+        "running: no candidate has passed the full check; best so far #4, measured 7.246 us,"
+        " 1.380 times the speed of flashinfer (PDL on) (1.375 to 1.385)."
+    )
+    failed = running.model_copy(update={"status": "failed"})
+    assert verdict(failed) == "failed: no candidate has passed the full check."
+    estimated = running.model_copy(
+        update={"best_speedup": None, "provenance": "estimated", "ratio": 1.4}
+    )
+    assert "1.40 times the start by estimated time." in verdict(estimated)

@@ -33,7 +33,8 @@ What was chosen once stays in every later build; kopt docs sources --forget NAME
 takes it out. Files are checked by hash and read, never run. Only what changed is
 read again; Ctrl-C loses nothing.
 Exit codes: 0 built, 1 built without a source that --source, --git or --folder
-names, 2 wrong usage, 3 no source could be had, 130 interrupted."""
+names, or, if they name none, without one that no earlier build had, 2 wrong usage,
+3 no source could be had, 130 interrupted."""
 
 
 def _folders(
@@ -108,14 +109,22 @@ def command(session: Session, selection: Selection) -> int:
         again = "the same command without --fresh" if selection.fresh else "the same command"
         raise Interrupted(f"interrupted; nothing is lost: {again} goes on where it was") from error
     session.show(result, build_view(result))
-    return ExitCode.FELL_SHORT if _lacks_what_was_named(selection, result) else ExitCode.PASSED
+    if missing := _missing(selection, result):
+        click.echo(f"not had this time: {', '.join(missing)}; the same command gets them", err=True)
+    return ExitCode.FELL_SHORT if missing else ExitCode.PASSED
 
 
-def _lacks_what_was_named(selection: Selection, result: BuildResult) -> bool:
-    """Say whether something that the call names could not be had this time."""
+def _missing(selection: Selection, result: BuildResult) -> list[str]:
+    """Return what the call names and could not have; if it names nothing, what is not there.
+
+    Of installed packages alone, nobody expects all.
+    """
+    skipped = {one.source for one in result.skipped}
     named = {
         *selection.sources,
         *(git_choice(text).key for text in selection.git),
         *(folder.name for folder in selection.folders),
     }
-    return bool(named & {one.source for one in result.skipped})
+    if named or selection.installed:
+        return sorted(named & skipped)
+    return sorted(skipped - {one.source for one in result.sources})

@@ -54,7 +54,9 @@ class SearchOptions:
 @click.option("--batch", metavar="FILE", help="One query a line instead of TEXT; - for stdin.")
 @click.option("--k", default=10, show_default=True, help="Most hits, up to 50.")
 @click.option("--page", default=1, show_default=True, help="2 for the hits after the first k.")
-@click.option("--source", metavar="SOURCE,...", help="Only these (kopt docs sources).")
+@click.option(
+    "--source", metavar="SOURCE,...", help="Only these (kopt docs sources); manual is docs."
+)
 @click.option("--without", multiple=True, metavar="SOURCE", help="Not this source; repeatable.")
 @click.option("--arch", metavar="ARCH", help="Without what is bound to other targets, e.g. sm_90a.")
 @click.option("--kind", metavar="KIND", help="Only one kind, e.g. kernel, device, note, section.")

@@ -9,6 +9,7 @@ import click
 
 from kopt.config.errors import ToolError
 from kopt.kernels.problem_loader import find_kernel, load_problems
+from kopt.search.records.budget import UNLIMITED
 from kopt.search.reports.run_report import RunReport
 from kopt.server.all_runs import all_runs_view, run_all
 from kopt.server.exits import ExitCode
@@ -23,6 +24,7 @@ from kopt.server.run_driving import (
     resume,
 )
 from kopt.server.session import Session, command_body
+from kopt.server.spending import warn_of_eaten_dollar
 from kopt.server.views.run_view import run_view
 from kopt.server.what_next import after_run
 from kopt.tools.facts.next_command import NextCommand
@@ -161,6 +163,8 @@ def _show_plan(session: Session, options: RunOptions, kernels: Sequence[str]) ->
 
     if options.resume is not None:
         raise ToolError("--dry-run shows the plan of a new run: leave --resume out")
+    if options.models.is_paid(session.settings) and not options.is_quiet(session):
+        warn_of_eaten_dollar(options.parsed_budget or UNLIMITED)
     requests = [refuse_typos(options, kernel, session) for kernel in kernels]
     return print_dry_run(session, requests, DeviceChoice(options.device, options.arch))
 

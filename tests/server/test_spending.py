@@ -128,6 +128,8 @@ def test_small_number_of_evaluations_may_be_dollars_that_a_shell_took(
     ending = kopt("run", "--kernel", KERNEL, "--device", "sim", "--budget", "5", "--yes")
     said = "5 evaluations (if you wrote $25 the shell took the $2: write 25usd)"
     assert said in ending.stderr.splitlines()[0]
+    planned = kopt("run", "--kernel", KERNEL, "--device", "sim", "--budget", "5", "--dry-run")
+    assert said in planned.stderr
     plain = kopt("run", "--kernel", KERNEL, "--device", "sim", "--budget", "50", "--yes")
     assert "the shell" not in plain.stderr
 

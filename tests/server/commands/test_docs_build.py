@@ -18,9 +18,7 @@ from support.package_server import package_server
 KERNEL = b"""// Walks like a %s over its rows.
 __global__ void %s_walk(float* x, int rows) {
   int row = blockIdx.x * blockDim.x + threadIdx.x;
-  if (row < rows) {
-    x[row] = x[row] * 2.0f;
-  }
+  if (row < rows) x[row] *= 2.0f;
 }
 """
 
@@ -200,6 +198,16 @@ def test_library_that_is_named_and_cannot_be_had_ends_with_1(kopt: Kopt, walrus:
     assert ending.code == ExitCode.FELL_SHORT
     assert "skipped: cannot reach" in ending.stdout
     assert sources(kopt).keys() == {"mine"}
+
+
+def test_build_of_all_without_some_ends_with_1_and_names_them(
+    kopt: Kopt, walrus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kopt("docs", "build", "--folder", f"mine={walrus}")
+    monkeypatch.setattr(choices, "default_keys", lambda: ("liger", "vllm"))
+    ending = kopt("docs", "build")
+    assert (ending.code, "not had this time: liger, vllm;" in ending.stderr) == (1, True)
+    assert kopt("docs", "build", "--installed").code == ExitCode.PASSED
 
 
 def test_nothing_to_be_had_ends_with_3_and_builds_nothing(kopt: Kopt, home: Path) -> None:

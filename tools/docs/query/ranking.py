@@ -6,20 +6,20 @@ in for those that hold its code alone.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
+from kopt.kernels.status import Status
 from kopt.tools.docs.indexing.collection import ChunkFacts, Collection
 from kopt.tools.docs.indexing.entries import symbol_name
 from kopt.tools.docs.indexing.filters import Filters
 from kopt.tools.docs.indexing.postings import Scored
 from kopt.tools.docs.weights import OWN_CARDS, WEIGHTS
+from kopt.tools.docs.words.code_tokens import query_names
 
+from .candidates import Candidate, Place
 from .query_words import QueryWords
-
-Place = tuple[int, int]
-"""Number of the collection, id of the chunk in it."""
 
 
 class RankedList(NamedTuple):
@@ -59,17 +59,6 @@ def fused(lists: Iterable[RankedList]) -> dict[Place, float]:
     return dict(best[: WEIGHTS.kept])
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A function or document that matches, by its best piece."""
-
-    place: Place
-    """With the id of its first piece."""
-    collection: Collection
-    facts: ChunkFacts
-    score: float
-
-
 def ranked(
     collections: Sequence[Collection],
     sought: QueryWords,
@@ -88,10 +77,10 @@ def ranked(
     """
     lists = _by_words(collections, sought, filters)
     has_words = any(one.places for one in lists)
-    name = symbol_name(sought.text)
     exact = [
         (number, chunk_id)
         for number, one in enumerate(collections)
+        for name in _names_meant(sought)
         for chunk_id in one.by_name(name, filters)
     ]
     lists.append(in_order(WEIGHTS.exact, exact))
@@ -102,6 +91,14 @@ def ranked(
         lists.append(in_order(WEIGHTS.remote, [(last, chunk_id) for chunk_id in found]))
     candidates = _candidates(collections, fused(lists), frozenset(exact), sought.libraries)
     return len(candidates), _picked(candidates, most)
+
+
+def _names_meant(sought: QueryWords) -> list[str]:
+    """Return the names whose definition the query asks for: all of it, or a status in it."""
+    words = query_names(sought.text)
+    whole = [sought.text, *(words if len(words) == 1 else ())]
+    statuses = [word for word in words if "_" in word and word in set(Status)]
+    return list(dict.fromkeys(symbol_name(one) for one in (*whole, *statuses)))
 
 
 def _by_words(

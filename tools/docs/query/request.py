@@ -53,6 +53,8 @@ def plain_text(text: str) -> str:
     return text.encode("utf-8", errors="replace").decode()
 
 
+_ALIASES = {"manual": "docs"}
+"""What sources are called besides their keys."""
 VARIABLE = "KOPT_WITHOUT_SOURCES"
 
 
@@ -93,14 +95,14 @@ def filters_of(request: SearchRequest, built: Iterable[str]) -> Filters:
         ToolError: A value is unknown, or of a library that is not in the index; the message lists
             what is known, or says how to build it.
     """
-    names = [name.strip() for name in (request.source or "").split(",")]
+    names = [_ALIASES.get(name.strip(), name.strip()) for name in (request.source or "").split(",")]
     chosen = tuple(dict.fromkeys(name for name in names if name))
     present = [*SOURCES, *built]
     for source in chosen:
         if source in known_libraries() and source not in present:
             raise ToolError(f"source {source!r} is not in the index; {how_to_build(source)}")
         _known("source", source, present)
-    check_left_out(request.without, built)
+    check_left_out([_ALIASES.get(one, one) for one in request.without], built)
     if request.kind:
         _known("kind", request.kind, get_args(Kind))
     if request.dtype:
@@ -110,7 +112,7 @@ def filters_of(request: SearchRequest, built: Iterable[str]) -> Filters:
         _known("arch", request.arch, [name.replace("sm", "sm_") for name in known_archs()])
     return Filters(
         sources=chosen or None,
-        without=tuple(sorted(set(request.without))),
+        without=tuple(sorted({_ALIASES.get(one, one) for one in request.without})),
         kind=request.kind,
         arch=arch,
         dtype=request.dtype,

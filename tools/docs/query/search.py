@@ -23,10 +23,12 @@ from kopt.tools.docs.sources import SOURCES
 from kopt.tools.docs.vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name, vector_model
 from kopt.tools.docs.words.tags import subjects_of
 
+from .candidates import Candidate
 from .indexes import OpenIndexes, with_indexes
+from .manual_hits import manual_pages, with_manual
 from .query_words import NEAREST, QueryWords, nearest_words, query_words, unknown_words
 from .quoting import MOST_FURTHER, QuotedHits, quoted_hits
-from .ranking import Candidate, ranked
+from .ranking import ranked
 from .request import (
     check_left_out,
     checked_query,
@@ -103,6 +105,9 @@ def _answer(request: SearchRequest, there: OpenIndexes, settings: Settings) -> S
     sought = _sought(query, collections, there)
     most = request.k * request.page + MOST_FURTHER
     matches, best = ranked(collections, sought, filters, most, remote.uids)
+    if there.library in collections and len(collections) > 1:
+        pages = manual_pages(collections[0], sought, filters)
+        best = with_manual(best, pages, sought, request.k)
     quoted, end = _page(best, request, sought)
     # A word to suggest may be one of what is left out.
     unknown = unknown_words(sought, [] if filters.without else collections)

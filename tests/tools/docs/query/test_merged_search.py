@@ -213,3 +213,40 @@ def test_threads_that_search_at_once_get_the_same_answer(merged: Settings) -> No
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(search_documents, [request] * 16, [merged] * 16))
     assert len({tuple(_uids(result)) for result in results}) == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [
+        ("how do I add my own problem", "docs/problems.md"),
+        ("own problem", "docs/problems.md"),
+        ("PyTorch custom op", "docs/problems.md"),
+        ("tutorial", "docs/index.md"),
+        ("getting started", "docs/index.md"),
+    ],
+)
+def test_who_asks_about_kopt_gets_the_manual_however_much_code_has_the_words(
+    tmp_path: Path, built_docs: Path, query: str, page: str
+) -> None:
+    settings = Settings(home=copy_docs(built_docs, tmp_path / "home"))
+    crowd = [
+        function("cutlass", f"examples/tutorial/problem_{number}.cu", body=f"{query} {number}")
+        for number in range(40)
+    ]
+    write_library(settings, crowd)
+    result = _search(settings, query)
+    places = [hit.uid.partition("#")[0] for hit in result.hits]
+    assert f"docs:{page}" in places[:5]
+    assert sum(place.startswith("docs:") for place in places) < len(places) / 2
+
+
+def test_who_asks_what_a_status_is_gets_its_card_first(merged: Settings) -> None:
+    for query in ("what is plan_error", "plan_error", "why plan_error on sm_90a"):
+        assert _search(merged, query).hits[0].uid.startswith("docs:docs/statuses.md")
+
+
+def test_manual_is_another_name_of_the_docs(merged: Settings) -> None:
+    hits = _search(merged, "receipt", source="manual").hits
+    assert hits and {hit.source for hit in hits} == {"docs"}
+    without = _search(merged, "receipt", without=["manual"], k=50, max_tokens=40_000).hits
+    assert "docs" not in {hit.source for hit in without}

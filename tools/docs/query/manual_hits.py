@@ -1,0 +1,72 @@
+"""Places for the manual beside production code, whose tens of thousands of functions crowd it out.
+
+Who asks how to do something, or about kopt, in words rather than names of code, gets two pages of
+the manual near the top.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kopt.tools.docs.indexing.collection import Collection
+from kopt.tools.docs.indexing.filters import Filters
+from kopt.tools.docs.words.code_tokens import query_terms
+
+from .candidates import Candidate
+from .query_words import QueryWords
+
+MANUAL = "docs"
+_ABOUT_KOPT = r"\b(how (do|can|to|does)|what (is|are|does)|kopt|manual|tutorial|install|my own)\b"
+_MEANT = (
+    (r"\b(own|new) (problem|op|operator|kernel|function)\b", ("problem.yaml", "oracle.py")),
+    (r"\bcustom (op|operator)\b", ("problem.yaml", "torch_reference")),
+    (r"\b(getting started|quick ?start)\b", ("tutorial",)),
+)
+"""What a newcomer's question is about, by what the manual calls it."""
+_MOSTLY = 0.5
+"""The least share of words that are no names of code; `PyTorch` looks like one."""
+_NEAR_THE_TOP = (1, 3)
+"""Places of two pages, from 0: where production code is meant after all, it is first."""
+
+
+def with_manual(
+    best: Sequence[Candidate], pages: Sequence[Candidate], sought: QueryWords, k: int
+) -> list[Candidate]:
+    """Return `best` with `pages` of the manual among its first `k`, unless they are there."""
+    found = list(best)
+    if sought.prose < _MOSTLY or not found or not _asks(sought.text):
+        return found
+    missing = [page for page in pages if all(page.place != one.place for one in found[:k])]
+    there = sum(one.facts.source == MANUAL for one in found[:k])
+    for place, page in zip(_NEAR_THE_TOP[there:], missing, strict=False):
+        at = min(place, len(found))
+        found = [one for one in found if one.place != page.place]
+        found.insert(at, replace(page, score=found[min(at, len(found)) - 1].score))
+    return found
+
+
+def _asks(text: str) -> bool:
+    """Return whether the manual may be meant."""
+    asked = (_ABOUT_KOPT, *(pattern for pattern, _names in _MEANT))
+    return any(re.search(pattern, text, re.IGNORECASE) for pattern in asked)
+
+
+def manual_pages(own: Collection, sought: QueryWords, filters: Filters) -> list[Candidate]:
+    """Return the sections of the manual that fit best, one a page, best first."""
+    meant = [
+        name
+        for asked, names in _MEANT
+        if re.search(asked, sought.text, re.IGNORECASE)
+        for name in names
+    ]
+    phrases = list(dict.fromkeys((*sought.terms, *sought.phrases, *query_terms(" ".join(meant)))))
+    only = replace(filters, sources=(MANUAL,))
+    if not phrases or not filters.admits(MANUAL):
+        return []
+    scored = own.by_words(phrases, only, own)[: 4 * len(_NEAR_THE_TOP)]
+    by_id = {facts.chunk_id: facts for facts in own.facts(chunk_id for chunk_id, _ in scored)}
+    by_path: dict[str, Candidate] = {}
+    for chunk_id, score in scored:
+        facts = by_id[chunk_id]
+        by_path.setdefault(facts.path, Candidate((0, facts.first), own, facts, score))
+    return list(by_path.values())[: len(_NEAR_THE_TOP)]

@@ -189,7 +189,7 @@ def begin_and_drive(session: Session, options: RunOptions, kernel: str) -> RunRe
     with opened_device(choice, session.settings, waiting_lines(options.is_quiet(session))) as on:
         gpu = None if on.timer is None else on.timer.facts
         found = {"arch": on.arch, "device": on.device.name, "gpu": gpu}
-        asked = request.model_copy(update=found)
+        asked = request.model_copy(update={**found, "is_paid": options.replay is None})
         with closing(begin_run(asked, session.settings)) as store:
             return _drive(store, session, options, on)
 
@@ -216,7 +216,8 @@ def resume(session: Session, options: RunOptions, run: str) -> RunReport:
     choice = DeviceChoice(device, needs_gpu=was_measured)
     with opened_device(choice, session.settings, waiting_lines(options.is_quiet(session))) as on:
         gpu = None if on.timer is None else on.timer.facts
-        reopened = reopen_run(before.id, session.settings, options.parsed_budget, gpu)
+        budget, models = options.parsed_budget, options.models
+        reopened = reopen_run(before.id, session.settings, budget, gpu, models)
         with closing(reopened) as store:
             return _drive(store, session, options, on)
 

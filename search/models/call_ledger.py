@@ -120,10 +120,34 @@ class CallLedger:
         return row
 
     def retry(self, row: str, failure: CallFailed, wait_s: float) -> None:
-        """Note that the service turned the call away and will be asked again in `wait_s`."""
+        """Note that the service turned the call away and will be asked again in `wait_s`.
+
+        While it waits it owes nothing, however the process ends; `renew` sets it aside again.
+        """
         with self.log.transaction() as connection:
-            connection.execute("UPDATE llm_call SET attempts = attempts + 1 WHERE id = ?", (row,))
+            connection.execute(
+                "UPDATE llm_call SET attempts = attempts + 1, reserved_microusd = 0,"
+                " reserved_tokens = 0 WHERE id = ?",
+                (row,),
+            )
             self.log.emit(EventKind.CALL_RETRIED, call=row, why=str(failure), wait_s=wait_s)
+
+    def renew(self, row: str, reservation: Reservation) -> bool:
+        """Set a call that has waited aside at its worst case again, before it is sent.
+
+        False: it does not fit as long as other calls hold theirs.
+
+        Raises:
+            BudgetSpent: It does not fit, whatever the calls under way give back.
+        """
+        with self.log.transaction() as connection:
+            if not self._has_room(reservation, read_spend(connection)):
+                return False
+            connection.execute(
+                "UPDATE llm_call SET reserved_microusd = ?, reserved_tokens = ? WHERE id = ?",
+                (reservation.microusd, reservation.tokens, row),
+            )
+        return True
 
     def settle(self, row: str, reply: ModelReply, microusd: int) -> None:
         """Replace the worst case of an open row by what the call cost, 1e-6 USD (computed)."""

@@ -110,7 +110,10 @@ class ModelClient:
                     self._fail(row, failure)
                     return wait_s
                 self.thread.do(partial(self.ledger.retry, row, failure, wait_s))
+                with self._ended:
+                    self._ended.notify_all()  # what it held is free
                 self.halt.wait(wait_s)
+                self._renew(row, reservation)
             except ToolError as error:  # of a recording: no service was asked
                 self._fail(row, CallFailed(kind="user", message=str(error)))
                 raise
@@ -125,6 +128,12 @@ class ModelClient:
             row = self.thread.do(partial(self.ledger.reserve, reservation))
             if row is not None:
                 return row
+            with self._ended:
+                self.halt.wait_on(self._ended)
+
+    def _renew(self, row: str, reservation: Reservation) -> None:
+        """Wait for room in the budget for a call that has waited."""
+        while not self.thread.do(partial(self.ledger.renew, row, reservation)):
             with self._ended:
                 self.halt.wait_on(self._ended)
 

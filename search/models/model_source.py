@@ -58,7 +58,12 @@ class ModelSource:
         """
         if self.replay is not None or not self.exists(settings):
             return False
-        return settings.claude is not None and settings.claude.api_key != PLAYED_KEY
+        return settings.claude is not None and not is_played(settings)
+
+
+def is_played(settings: Settings) -> bool:
+    """Return whether a script on this machine answers in Claude's place."""
+    return settings.claude is not None and settings.claude.api_key == PLAYED_KEY
 
 
 def refuse_unaskable(source: ModelSource, roles: RolesSettings, settings: Settings) -> None:

@@ -38,6 +38,8 @@ class RunTarget(Record):
     search: SearchSettings = Field(default_factory=load_search_settings)
     """The settings of the search and of the models that it asks."""
     budget: Budget = UNLIMITED
+    is_paid: bool = True
+    """Whether its model calls are paid for; not where a script or a recording answered them all."""
 
 
 class RunSettings(RunTarget):

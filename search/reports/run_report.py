@@ -104,6 +104,8 @@ class RunFacts(RunHead):
     """95 % interval."""
     spend: SpendFigures
     """What its model calls cost."""
+    is_paid: bool = True
+    """Whether that is paid; not where a script or a recording answered in Claude's place."""
 
 
 def run_head(state: RunState, folder: Path) -> dict[str, Any]:
@@ -233,6 +235,7 @@ def run_facts(reader: RunReader, members: Sequence[Member], folder: Path) -> dic
         "provenance": provenance_of(best),
         "ratio": ratio,
         "spend": sum_spend(reader.calls(), ratio),
+        "is_paid": state.settings.is_paid,
         "baseline": None if speed is None or speed.speedup is None else speed.speedup.unit,
         "best_speedup": None if speed is None else number(speed.speedup),
         "best_speedup_interval": None if speed is None else speed.speedup_interval,

@@ -210,7 +210,8 @@ def worth(report: RunReport) -> str:
     if not spend.calls:
         return ""
     calls = "1 call" if spend.calls == 1 else f"{spend.calls} calls"
-    parts = [f"{calls}, {spend.tokens:,} tokens, ${spend.cost_usd:.4f} computed"]
+    paid = "" if report.is_paid else ", not paid: a script or a recording played the model"
+    parts = [f"{calls}, {spend.tokens:,} tokens, ${spend.cost_usd:.4f} computed{paid}"]
     if spend.cached_share is not None:
         parts.append(f"{spend.cached_share:.0%} of the prompts read from the provider's cache")
     if spend.unsettled:

@@ -17,6 +17,7 @@ from kopt.kernels.candidate import read_candidate
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel
+from kopt.search.models.model_source import ModelSource, is_played
 from kopt.search.records.budget import Budget
 from kopt.search.records.run_state import Event, RunSettings, RunState, RunTarget
 from kopt.search.rounds.advance import run_search
@@ -57,7 +58,8 @@ def begin_run(request: RunRequest, settings: Settings) -> RunStore:
     artifacts = open_artifacts(settings.home)
     artifacts.sweep()
     run_settings = RunSettings(
-        **{name: getattr(request, name) for name in RunTarget.model_fields},
+        **{name: getattr(request, name) for name in RunTarget.model_fields if name != "is_paid"},
+        is_paid=request.is_paid and not is_played(settings),
         problem_sha=_problem_digest(problem),
         start_sha=artifacts.put(start.source.encode()),
         start_name=start.name,
@@ -76,6 +78,7 @@ def reopen_run(
     settings: Settings,
     budget: Budget | None = None,
     gpu: DeviceFacts | None = None,
+    models: ModelSource | None = None,
 ) -> RunStore:
     """Return the open store of the run that `text` names, ready to be driven on.
 
@@ -86,6 +89,7 @@ def reopen_run(
         settings: Where runs lie.
         budget: A larger one; None keeps the run's.
         gpu: What it shall go on with; None for the simulator.
+        models: Who answers its agents; None: Claude, if there is a key.
 
     Raises:
         ToolError: No such run, another process holds it, the problem has changed since, or the
@@ -99,7 +103,9 @@ def reopen_run(
             wanted = wanted.with_dollars(state.settings.search.budget_usd)
         if goes_on(state, wanted):
             refuse_another_device(state, gpu)
-            store.resume(state.settings.model_copy(update={"budget": wanted}))
+            is_paid = state.settings.is_paid or (models or ModelSource()).is_paid(settings)
+            changed = {"budget": wanted, "is_paid": is_paid}
+            store.resume(state.settings.model_copy(update=changed))
     except BaseException:
         store.close()
         raise

@@ -96,10 +96,11 @@ def name_blob(connection: sqlite3.Connection, sha: str, size_and_kind: tuple[int
 def abandon_open_calls(connection: sqlite3.Connection) -> None:
     """Close the model calls of a process that is gone, at their worst case.
 
-    Whether they were answered is not known.
+    Whether they were answered is not known; but one that waited to be asked again was not sent.
     """
     connection.execute(
-        "UPDATE llm_call SET state = 'unknown', cost_microusd = reserved_microusd,"
+        "UPDATE llm_call SET state = iif(reserved_tokens = 0, 'failed', 'unknown'),"
+        " cost_microusd = reserved_microusd,"
         " finished_us = ?, why = 'the run ended while the call was under way'"
         " WHERE state = 'reserved'",
         (now_us(),),

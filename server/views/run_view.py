@@ -137,7 +137,9 @@ def _best(run: RunSummary) -> str:
 
 def _cost(run: RunFacts) -> str:
     """Return what the model calls of a run cost, in dollars; `-` without any."""
-    return f"${run.spend.cost_usd:.2f}" if run.spend.calls else "-"
+    if not run.spend.calls:
+        return "-"
+    return f"${run.spend.cost_usd:.2f}{'' if run.is_paid else ' not paid'}"
 
 
 def _status_counts(report: RunReport) -> Text:

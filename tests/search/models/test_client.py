@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import SetupError
+from kopt.search.models.call_ledger import Reservation
 from kopt.search.models.errors import BudgetSpent, CallFailed, FailureKind, Halt, Stopped
 from kopt.search.models.model import ModelReply, ModelRequest, Usage
-from kopt.search.records.budget import Budget
+from kopt.search.records.budget import Amount, Budget, Spend
+from kopt.search.store.run_rows import abandon_open_calls
 from support.call_ledgers import desk_for, open_ledger
 from support.model_requests import PlayedModel, ask_for, say
 
@@ -221,3 +223,49 @@ def test_stop_ends_the_wait_for_a_busy_service(tmp_path: Path) -> None:
         with pytest.raises(Stopped):
             desk_for(PlayedModel(busy_for_an_hour), ledger, halt).ask(ask_for())
         assert ledger.rows("state") == [("reserved",)]  # the next process takes it up
+
+
+class _StoppedInTheWait(Halt):
+    """Ctrl-C while a call waits to be made again."""
+
+    def wait(self, seconds: float) -> None:
+        self.stop()
+        self.check()
+
+
+def test_call_that_waits_for_a_service_that_is_away_owes_nothing(tmp_path: Path) -> None:
+    """Every request was refused: none was sent, so that none can be paid."""
+    with open_ledger(tmp_path) as ledger:
+        with pytest.raises(Stopped):
+            desk_for(after(DOWN), ledger, _StoppedInTheWait()).ask(ask_for())
+        assert ledger.spend() == Spend(Amount(), Amount())
+        ledger.do(lambda: abandon_open_calls(ledger.store.log.connection))
+        assert ledger.rows("state, cost_microusd, attempts") == [("failed", 0, 2)]
+
+
+def test_call_that_has_waited_is_set_aside_again_before_it_is_sent(tmp_path: Path) -> None:
+    open_at_the_second: list[int] = []
+
+    def second(request: ModelRequest) -> ModelReply | CallFailed:
+        open_at_the_second.append(ledger.spend().open.microusd)
+        return DOWN if len(open_at_the_second) == 1 else say()
+
+    with open_ledger(tmp_path) as ledger:
+        desk_for(PlayedModel(second), ledger).ask(ask_for())
+        before, after_waiting = open_at_the_second
+    assert before == after_waiting > 0
+
+
+def test_call_that_has_waited_finds_room_in_the_budget_or_does_not(tmp_path: Path) -> None:
+    first, second = (Reservation(ask_for(f"r1/b{n}/coder/0"), 1000, 10) for n in (0, 1))
+    with open_ledger(tmp_path, Budget(usd=0.0015)) as ledger:
+        store = ledger.store
+        row = ledger.do(lambda: store.reserve(first))
+        assert row is not None
+        ledger.do(lambda: store.retry(row, DOWN, 1.0))
+        other = ledger.do(lambda: store.reserve(second))
+        assert other is not None  # what the first gave back
+        assert not ledger.do(lambda: store.renew(row, first))
+        ledger.do(lambda: store.settle(other, say(), 900))
+        with pytest.raises(BudgetSpent):
+            ledger.do(lambda: store.renew(row, first))

@@ -80,8 +80,8 @@ inline void store_tile(const CUtensorMap* map, const void* shared, const int* st
   for_each_element(sim_map, start,
                    [=](unsigned offset, unsigned long long address, unsigned bytes, bool inside) {
                      if (!inside) return;
-                     kopt_sim_async_copy(reinterpret_cast<void*>(address),
-                                         static_cast<const char*>(shared) + offset, bytes, bytes);
+                     kopt_sim_bulk_store(reinterpret_cast<void*>(address),
+                                         static_cast<const char*>(shared) + offset, bytes);
                    });
 }
 
@@ -111,7 +111,7 @@ __device__ __forceinline__ void bulk_store(void* global, const void* shared, uns
 #if defined(KOPT_SIM)
   kopt_sim_cpu_body("bulk_store");
   kopt_sim_require_bulk(global, shared, bytes);
-  kopt_sim_async_copy(global, shared, bytes, bytes);
+  kopt_sim_bulk_store(global, shared, bytes);
 #else
   const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(shared));
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global),
@@ -122,7 +122,7 @@ __device__ __forceinline__ void bulk_store(void* global, const void* shared, uns
 
 __device__ __forceinline__ void bulk_commit_group() {
 #if defined(KOPT_SIM)
-  kopt_sim_async_commit();
+  kopt_sim_bulk_commit();
 #else
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 #endif
@@ -133,7 +133,7 @@ __device__ __forceinline__ void bulk_commit_group() {
 template <int GroupsLeft>
 __device__ __forceinline__ void bulk_wait_group() {
 #if defined(KOPT_SIM)
-  kopt_sim_async_wait(GroupsLeft);
+  kopt_sim_bulk_wait(GroupsLeft);
 #else
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(GroupsLeft) : "memory");
 #endif

@@ -41,6 +41,7 @@ _RUNTIME = frozenset(
     kopt_sim_async_copy kopt_sim_async_commit kopt_sim_async_wait kopt_sim_yield kopt_sim_trap
     __assert_fail kopt_sim_cpu_body kopt_sim_clock kopt_sim_memcpy kopt_sim_memmove kopt_sim_memset
     kopt_sim_mbarrier_init kopt_sim_mbarrier_arrive kopt_sim_mbarrier_wait kopt_sim_bulk_load
+    kopt_sim_bulk_store kopt_sim_bulk_commit kopt_sim_bulk_wait
     kopt_sim_require_bulk kopt_sim_proxy_fence kopt_sim_require_aligned
     kopt_sim_cluster_rank kopt_sim_cluster_size
     kopt_sim_cluster_arrive kopt_sim_cluster_arrive_relaxed kopt_sim_cluster_wait

@@ -141,6 +141,7 @@ void copy_checked(const AsyncCopy& copy) {
   if (copy.source_bytes != 0) {
     if (!is_local(from)) check_any({from, copy.pc, nullptr, 0, 0, copy.source_bytes, false}, false);
   }
+  end_overwriting(copy);
   if (!is_local(to)) check_any({to, copy.pc, nullptr, 0, 0, copy.bytes, true}, false);
   std::memcpy(copy.to, copy.from, copy.source_bytes);
   std::memset(static_cast<std::uint8_t*>(copy.to) + copy.source_bytes, 0,

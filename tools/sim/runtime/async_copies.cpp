@@ -19,12 +19,24 @@ AsyncCopy make_copy(void* to, const void* from, unsigned bytes, unsigned source_
   if (source_bytes != 0) check_alignment(from, alignment, false, pc);
   check_start(to, bytes, true, pc);
   check_start(from, source_bytes, false, pc);
-  return {to, from, bytes, source_bytes, pc};
+  const AsyncCopy copy{to, from, bytes, source_bytes, pc, g.stamp};
+  start_overwriting(copy);
+  return copy;
 }
 
-std::vector<std::vector<AsyncCopy>>& groups_of(Fiber& fiber) {
-  if (fiber.async == nullptr) fiber.async = new std::vector<std::vector<AsyncCopy>>(1);
-  return *fiber.async;
+using Groups = std::vector<std::vector<AsyncCopy>>;
+
+Groups& made(Groups*& groups) {
+  if (groups == nullptr) groups = new Groups(1);
+  return *groups;
+}
+
+void wait_for(Groups& groups, unsigned groups_left) {
+  while (groups.size() > groups_left + 1) {
+    const std::vector<AsyncCopy> oldest = groups.front();
+    groups.erase(groups.begin());
+    for (const AsyncCopy& copy : oldest) copy_checked(copy);
+  }
 }
 
 // What the memory of an mbarrier holds here: its state is kept by its address.
@@ -169,20 +181,21 @@ using namespace kopt_sim;
 extern "C" {
 
 void kopt_sim_async_copy(void* to, const void* from, unsigned bytes, unsigned source_bytes) {
-  require_proxy_fence(from, source_bytes, CALLER);  // from shared memory only bulk copies read
-  groups_of(*g.fiber).back().push_back(make_copy(to, from, bytes, source_bytes, CALLER));
+  made(g.fiber->async).back().push_back(make_copy(to, from, bytes, source_bytes, CALLER));
 }
 
-void kopt_sim_async_commit() { groups_of(*g.fiber).emplace_back(); }
+void kopt_sim_async_commit() { made(g.fiber->async).emplace_back(); }
 
-void kopt_sim_async_wait(unsigned groups_left) {
-  auto& groups = groups_of(*g.fiber);
-  while (groups.size() > groups_left + 1) {
-    const std::vector<AsyncCopy> oldest = groups.front();
-    groups.erase(groups.begin());
-    for (const AsyncCopy& copy : oldest) copy_checked(copy);
-  }
+void kopt_sim_async_wait(unsigned groups_left) { wait_for(made(g.fiber->async), groups_left); }
+
+void kopt_sim_bulk_store(void* global, const void* shared, unsigned bytes) {
+  require_proxy_fence(shared, bytes, CALLER);
+  made(g.fiber->bulk_stores).back().push_back(make_copy(global, shared, bytes, bytes, CALLER));
 }
+
+void kopt_sim_bulk_commit() { made(g.fiber->bulk_stores).emplace_back(); }
+
+void kopt_sim_bulk_wait(unsigned groups_left) { wait_for(made(g.fiber->bulk_stores), groups_left); }
 
 void kopt_sim_mbarrier_init(void* barrier, unsigned arrivals) {
   const auto address = reinterpret_cast<std::uintptr_t>(barrier);

@@ -12,6 +12,7 @@ struct AsyncCopy {
   const void* from;
   unsigned bytes, source_bytes;  // what is beyond the source is filled with zeros
   std::uintptr_t pc;             // where the copy was started
+  Stamp start;                   // of the thread that started it
 };
 
 // What an mbarrier counts when it lands.

@@ -69,7 +69,8 @@ struct Fiber {
   std::uint32_t proxy_epoch;  // of its last proxy fence, plus 1
   Index3 thread;
   std::uint32_t linear;
-  std::vector<std::vector<AsyncCopy>>* async;  // committed groups, the last one still open
+  // Committed groups, the last one still open: of cp.async, and of bulk stores.
+  std::vector<std::vector<AsyncCopy>>*async, *bulk_stores;
   std::vector<TraceEntry>* trace;              // null unless this thread is sampled
   RecentLoad recent[4];
   unsigned recent_count;

@@ -23,4 +23,8 @@ bool take_back_served();
 void require_proxy_fence(const volatile void* shared, unsigned bytes, std::uintptr_t pc);
 void note_landed(const AsyncCopy& copy);
 
+// async_hazards.cpp
+void start_overwriting(const AsyncCopy& copy);
+void end_overwriting(const AsyncCopy& copy);
+
 }  // namespace kopt_sim

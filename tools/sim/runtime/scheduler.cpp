@@ -56,6 +56,7 @@ void enter_block(Block& block, std::uint64_t index, unsigned position) {
   for (std::uint32_t i = 0; i < threads; ++i) {
     Fiber& fiber = block.fibers[i];
     delete fiber.async;
+    delete fiber.bulk_stores;
     fiber = Fiber{};
     fiber.linear = i;
     fiber.thread = unflatten(i, g.launch->block);

@@ -191,6 +191,21 @@ const SharedVariable* find_shared(std::uintptr_t address) {
   return nullptr;
 }
 
+// Begin and end of the cells of a piece of this block's shared memory.
+std::pair<Cell*, Cell*> own_cells(std::uintptr_t address, unsigned bytes) {
+  for (SharedVariable& variable : g.shared) {
+    const std::uintptr_t offset = address - variable.address;
+    if (offset >= variable.bytes || bytes > variable.bytes - offset) continue;
+    SharedCells& shadow = variable.shadow;
+    const unsigned shift = granule_for(offset, bytes);
+    if (shift < shadow.granule_shift) split_cells(shadow, variable.bytes, shift);
+    Cell* const cells = shadow.cells.data();
+    return {cells + (offset >> shadow.granule_shift),
+            cells + ((offset + bytes - 1) >> shadow.granule_shift) + 1};
+  }
+  return {nullptr, nullptr};
+}
+
 bool is_shared(std::uintptr_t address) {
   return is_in_windows(address) || find_shared(address) != nullptr;
 }

@@ -247,6 +247,7 @@ void place_shared(Block& block);
 void check_end(Block& block);
 const SharedVariable* find_shared(std::uintptr_t address);  // of this block; null for none
 bool is_shared(std::uintptr_t address);
+std::pair<Cell*, Cell*> own_cells(std::uintptr_t address, unsigned bytes);  // null for none
 std::uintptr_t address_among_blocks(std::uintptr_t address);
 
 // async_copies.cpp

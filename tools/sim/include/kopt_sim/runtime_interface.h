@@ -45,10 +45,14 @@ void kopt_sim_cluster_wait(int line);
 void* kopt_sim_map_shared(const void* shared, unsigned rank, int line);
 unsigned kopt_sim_shared_rank(const void* shared);
 
-// Asynchronous copies into shared memory take effect at the wait, as late as they may.
+// Asynchronous copies take effect at the wait, as late as they may: cp.async into shared memory, and
+// bulk stores from there, which have groups of their own.
 void kopt_sim_async_copy(void* shared, const void* global, unsigned bytes, unsigned source_bytes);
 void kopt_sim_async_commit(void);
 void kopt_sim_async_wait(unsigned groups_left);
+void kopt_sim_bulk_store(void* global, const void* shared, unsigned bytes);
+void kopt_sim_bulk_commit(void);
+void kopt_sim_bulk_wait(unsigned groups_left);
 
 // mbarriers: state by address. What they count, bulk loads and values sent by blocks of the cluster,
 // lands when a thread waits for it.

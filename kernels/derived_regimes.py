@@ -4,14 +4,15 @@ An oracle draws `REGIMES` (input_regimes.py): zero mean, one amplitude for all c
 leaves out is derived here, for any problem, packaged or a user's own:
 
 channels: each column has an amplitude and an offset of its own, weights have both signs.
-edges:    each row lies where its operator bends: mean squares near eps, scores far apart, gates in
-          both tails, angles of all positions; other operators get rows of different size.
+edges:    each row lies where its operator bends: mean squares near eps, scores far apart or equal,
+          gates in both tails, angles of all positions; other operators get rows of different size.
+          One tensor, or one half of a row, has zeros where the others have none.
 
 Magnitudes stay within what the oracle drew: `channels` keeps the largest one of each tensor.
 Integers, static tables and tensors without rows are left as they are drawn.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ from .problem import Problem, TensorSpec
 
 _VALUES = ("bfloat16", "float16", "float32", "float64")
 _GROUP = 16  # columns that lean to one side together: a whole block of nvfp4 has one sign
+_ZERO_SHARE = 1 / 16  # of blocks that are zero in one tensor, and of scores that are alike
 _FARTHEST_SCORES = np.array([24.0, 126.0, 130.0, 250.0, 1000.0], dtype=np.float32)
 _CODE_GATES = (-14.0, 4.0)  # below, a block's scale is 0 beside one of ordinary size
 _GATES = (-50.0, 30.0)  # beyond, silu leaves 2^-80, and an approximate exponential its accuracy
@@ -114,15 +116,29 @@ def _leaning(
 
 
 def _edges(problem: Problem, inputs: Inputs, rng: np.random.Generator) -> Inputs:
+    if _is_merge(problem):
+        return _zeros_alone(_far_scores(inputs, rng), ("v_a", "v_b"), rng)
+    if problem.name.startswith("silu"):
+        inputs = _whole_gates(problem, inputs, rng)
+    inputs = _zeros_alone(inputs, _matrices(problem), rng)
     if _eps(problem) is not None:
         return _near_eps(problem, inputs, rng)
-    if _is_merge(problem):
-        return _far_scores(inputs, rng)
     if problem.name.startswith("silu"):
-        return _whole_gates(problem, inputs, rng)
+        return inputs
     if {"cos_sin_cache", "pos_ids"} <= set(inputs):
         inputs["cos_sin_cache"] = _all_positions(inputs["cos_sin_cache"].shape, rng)
     return _row_levels(problem, inputs, rng)
+
+
+def _zeros_alone(inputs: Inputs, names: Iterable[str], rng: np.random.Generator) -> Inputs:
+    """Put zeros into some blocks of 16 columns of each tensor by itself."""
+    for name in names:
+        array = inputs[name].copy()
+        blocks = (*array.shape[:-1], -(-array.shape[-1] // _GROUP))
+        is_zero = np.repeat(rng.random(blocks) < _ZERO_SHARE, _GROUP, axis=-1)
+        array[is_zero[..., : array.shape[-1]]] = 0
+        inputs[name] = array
+    return inputs
 
 
 def _eps(problem: Problem) -> float | None:
@@ -160,13 +176,19 @@ def _has_mask(problem: Problem) -> bool:
 
 
 def _far_scores(inputs: Inputs, rng: np.random.Generator) -> Inputs:
-    """Take the two scores of half of the heads apart, to where one state has no weight left."""
+    """Take the two scores of half of the heads apart, to where one state has no weight left.
+
+    Some of the others are alike, some of these 0.
+    """
     shape = inputs["s_a"].shape
     distance = rng.choice(_FARTHEST_SCORES, shape) * (rng.random(shape) < 0.5)
     distance += 30 * rng.random(shape, dtype=np.float32)
     to_a = rng.random(shape) < 0.5
     s_a = inputs["s_a"] + np.where(to_a, distance, 0)
     s_b = inputs["s_b"] + np.where(to_a, 0, distance)
+    kind = rng.random(shape) / _ZERO_SHARE
+    s_a = np.where(kind < 0.5, 0, s_a)
+    s_b = np.where(kind < 1, s_a, s_b)
     return {**inputs, "s_a": s_a.astype(np.float32), "s_b": s_b.astype(np.float32)}
 
 

@@ -12,7 +12,7 @@ powers of two, `few_values` are rows of +-1 and +-3, whose rounding errors repea
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.rounding import round_to_bf16
 from kopt.tools.check.accuracy import measure_accuracy
-from kopt.tools.check.case_data import CaseData
+from kopt.tools.check.case_data import CaseData, CaseKey, in_steps_of
 from kopt.tools.check.code_gate import scale_index, suspects
 from kopt.tools.check.half_gate import half_error_ratio, half_row_ratios
 from kopt.tools.check.judge import judge
@@ -75,7 +75,8 @@ def main() -> None:
             seen = Extremes()
             for regime, seed in _draws(problem, options.seeds):
                 inputs = draw_inputs(problem, workload, regime, seed)
-                data = case_data(problem, inputs)
+                key = CaseKey(problem, workload, seed, regime)
+                data = replace(case_data(problem, inputs), in_steps=in_steps_of(key, inputs))
                 rng = np.random.default_rng([seed, 99])
                 scalars: Arrays = {
                     scalar.name: np.array(scalar.value, dtype=np.float32)

@@ -5,6 +5,8 @@ An `oracle.py` beside problem.yaml is trusted code of two functions:
     make_inputs(workload, rng, regime) -> {name: array}     every `in` and `inout` tensor
     expected(inputs, scalars) -> {name: Expected}           every `out` and `inout` tensor
 
+and may have a third, `expected_in_steps` (StepwiseOracle).
+
 Arrays have the tensor's storage shape and numpy dtype (`dtypes.numpy_dtype`).
 """
 
@@ -12,7 +14,7 @@ import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +76,29 @@ class Oracle(Protocol):
 
     def expected(self, inputs: Arrays, scalars: Mapping[str, float | int]) -> dict[str, Expected]:
         """Return every `out` and `inout` tensor."""
+        ...
+
+
+@dataclass(frozen=True)
+class Between:
+    """What outputs are before their last rounding: something from one array to the other."""
+
+    one: npt.NDArray[np.float64]
+    other: npt.NDArray[np.float64]
+
+
+@runtime_checkable
+class StepwiseOracle(Oracle, Protocol):
+    """An oracle that knows what kernels give that round values on the way."""
+
+    def expected_in_steps(
+        self, inputs: Arrays, scalars: Mapping[str, float | int]
+    ) -> Mapping[str, Between]:
+        """Return outputs of 16 bits before their last rounding, each value on the way rounded.
+
+        Where such values lie on the grid of their format and are multiplied by almost a power of
+        two, every rounding of a row goes the same way.
+        """
         ...
 
 

@@ -16,9 +16,11 @@ import numpy.typing as npt
 
 from .dtypes import numpy_dtype
 from .input_regimes import Magnitudes, draw_amplitudes, draw_values
-from .oracle import Expected
+from .oracle import Between, Expected
 from .rounding import decode, round_to_bf16
 from .row_chunks import for_row_chunks
+
+_FP32_STEPS = 2.0**-20  # of rstd: sums in any order, an approximate square root
 
 
 def exact_add_rmsnorm(
@@ -44,6 +46,35 @@ def exact_add_rmsnorm(
 
     for_row_chunks(rows, columns, norm)
     return normed
+
+
+def add_rmsnorm_in_steps(
+    x: npt.NDArray[Any], residual: npt.NDArray[Any], weight: npt.NDArray[Any], eps: float
+) -> Between:
+    """Return the normed sum, unrounded, of kernels that round h and h * rstd to bfloat16.
+
+    Many frameworks do: the product with the weight comes last, of two bfloat16 values. The squares
+    may be those of h before or after its rounding, and fp32 leaves something of its own.
+    """
+    rows, columns = x.shape
+    eps = float(np.float32(eps))
+    wide_weight = decode(weight)
+    ends = Between(*(np.empty((rows, columns), dtype=np.float64) for _ in range(2)))
+
+    def norm(chunk: slice) -> None:
+        exact = decode(x[chunk]) + decode(residual[chunk])
+        h = decode(round_to_bf16(exact))
+        squares = [np.einsum("ij,ij->i", v, v)[:, None] / columns for v in (exact, h)]
+        largest, least = np.maximum(*squares), np.minimum(*squares)
+        for end, mean_square, fp32 in (
+            (ends.one, largest, 1 - _FP32_STEPS),
+            (ends.other, least, 1 + _FP32_STEPS),
+        ):
+            rstd = fp32 / np.sqrt(mean_square + eps)
+            end[chunk] = decode(round_to_bf16(h * rstd)) * wide_weight
+
+    for_row_chunks(rows, columns, norm)
+    return ends
 
 
 def draw_add_rmsnorm_inputs(

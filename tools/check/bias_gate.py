@@ -10,16 +10,23 @@ part of theirs: the rounding of a value that dominates the row's sum moves all o
 have few decision boundaries: rounding to bfloat16 before they are taken moves each by up to half a
 step of bfloat16, which need not cancel. Where it is known what a code is worth, smaller errors are
 refused as well if they point one way whether the result was rounded before or not.
+
+A factor of a row that is almost a power of two takes values of 16 bits almost to values of 16 bits:
+whoever rounds before and after it moves the whole row one way. Where the oracle says what comes out
+of such steps, errors count only if they point one way from there, too.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .number_formats import CODE_FORMATS, HALF_FORMATS
+from kopt.kernels.rounding import round_to_bf16, round_to_fp16
+
+from .case_data import InSteps
+from .number_formats import CODE_FORMATS, HALF_FORMATS, ordinals, storage_bits
 from .output import Finding, Indices, Output, finding_at_first
 from .reference import CHUNK_ELEMENTS
 from .signed_errors import STEPS_PER_UNIT, Steps, rounded_before, signed_errors
@@ -32,8 +39,6 @@ from .tolerances import (
     BIAS_SHARE,
     BIAS_VALUES,
 )
-
-Inputs = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,12 @@ class Partners:
     """Of scales, the codes that are read through them."""
 
 
-def bias_gate(output: Output, partners: Partners, inputs: Inputs) -> Finding | None:
+Inputs = Mapping[str, npt.NDArray[Any]]
+
+
+def bias_gate(
+    output: Output, partners: Partners, inputs: Inputs, in_steps: InSteps = dict
+) -> Finding | None:
     """Refuse a whole, or a long row, whose errors point one way.
 
     Args:
@@ -76,6 +86,7 @@ def bias_gate(output: Output, partners: Partners, inputs: Inputs) -> Finding | N
         partners: Its scales or its codes.
         inputs: Of the case. Where one of them repeats few values errors repeat too, and their
             direction says nothing.
+        in_steps: Of the case.
     """
     errors = _errors(output, signed_errors(output, partners.scale))
     if not errors.indices.size or not _points_one_way(output, _Test(errors, 0.0)):
@@ -85,6 +96,11 @@ def bias_gate(output: Output, partners: Partners, inputs: Inputs) -> Finding | N
         return None
     test = _with_shared(output, errors, of_rows, _moved_boundaries(output))
     if _points_one_way(output, test):
+        stepwise = _in_steps(output, in_steps)
+        if stepwise is not None:
+            errors = _errors(stepwise, signed_errors(stepwise, None))
+            if not _points_one_way(stepwise, _with_shared(stepwise, errors, of_rows, 0.0)):
+                return None
         return _refusal(output, test)
     plain = _with_shared(output, errors, of_rows, 0.0)
     if not test.moved or not _points_one_way(output, plain):
@@ -95,6 +111,23 @@ def bias_gate(output: Output, partners: Partners, inputs: Inputs) -> Finding | N
     others = _errors(output, signed_errors(output, partners.scale, exact))
     also = _points_one_way(output, _with_shared(output, others, of_rows, 0.0))
     return _refusal(output, plain) if also else None
+
+
+def _in_steps(output: Output, in_steps: InSteps) -> Output | None:
+    """Return the output beside what rounding on the way gives; None where nobody says what."""
+    reference = output.reference
+    if reference.number_format not in HALF_FORMATS or reference.offsets is not None:
+        return None
+    ends = in_steps().get(output.name)
+    if ends is None:
+        return None
+    to_format = round_to_bf16 if reference.number_format == "bfloat16" else round_to_fp16
+    one, other = (storage_bits(to_format(end)) for end in (ends.one, ends.other))
+    got, low, high = (ordinals(b, reference.number_format) for b in (output.bits, one, other))
+    is_between = (got >= np.minimum(low, high)) & (got <= np.maximum(low, high))
+    right = np.where(is_between, output.bits, one)
+    stepwise = replace(reference, exact=ends.one.reshape(-1), bits=right)
+    return Output(output.name, stepwise, output.array)
 
 
 def _errors(output: Output, errors: tuple[Indices, Steps]) -> _Errors:

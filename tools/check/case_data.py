@@ -1,7 +1,7 @@
 """The inputs of one case and what its outputs must hold, as the oracle makes them."""
 
 import traceback
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kopt.config.errors import KoptError, ToolError
 from kopt.kernels.case_inputs import CASE_REGIMES, draw_inputs, fill_ignored
 from kopt.kernels.dtypes import numpy_dtype
-from kopt.kernels.oracle import load_oracle
+from kopt.kernels.oracle import Arrays, Between, StepwiseOracle, load_oracle
 from kopt.kernels.problem import Problem, Workload, storage_shape
 
 from .oracle_memory import allowance_bytes, limited_memory
@@ -29,6 +29,11 @@ class CaseKey:
     regime: str
 
 
+InSteps = Callable[[], Mapping[str, Between]]
+"""Computes, for some outputs, what they are before the last rounding if values on the way are
+rounded too."""
+
+
 @dataclass(frozen=True)
 class CaseData:
     """Inputs by tensor name, and the reference of every output."""
@@ -37,6 +42,8 @@ class CaseData:
     """Every `in` and `inout` tensor, storage shape and dtype. Read-only."""
     references: dict[str, Reference]
     """Every `out` and `inout` tensor."""
+    in_steps: InSteps = dict
+    """Asked where an output's errors point one way."""
 
 
 def make_case_data(key: CaseKey) -> CaseData:
@@ -62,7 +69,21 @@ def make_case_data(key: CaseKey) -> CaseData:
     references = {
         name: make_reference(key.problem, name, entry) for name, entry in expected.items()
     }
-    return CaseData(inputs=inputs, references=references)
+    return CaseData(inputs, references, in_steps_of(key, inputs))
+
+
+def in_steps_of(key: CaseKey, inputs: Arrays) -> InSteps:
+    """Return what calls the oracle's `expected_in_steps`; without one it gives nothing."""
+
+    def compute() -> Mapping[str, Between]:
+        oracle = load_oracle(key.problem)
+        if not isinstance(oracle, StepwiseOracle):
+            return {}
+        scalars = {scalar.name: scalar.value for scalar in key.problem.scalars}
+        with _oracle_call(key, "expected_in_steps"):
+            return oracle.expected_in_steps(inputs, scalars)
+
+    return compute
 
 
 @contextmanager

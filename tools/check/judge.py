@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from .bias_gate import Inputs, Partners, bias_gate
+from .bias_gate import Partners, bias_gate
 from .case_data import CaseData
 from .code_gate import code_gate, code_scale_gate, float_scale_gate
 from .half_gate import half_gate
@@ -58,20 +58,20 @@ def judge(data: CaseData, arrays: Mapping[str, npt.NDArray[Any]], poison: int) -
             finite_gate(output)
             or untouched_gate(output, initial_bits(output, poison, data.inputs.get(name)))
             or _value_gate(output, outputs, name in scales)
-            or _bias_gate(output, outputs, data.inputs)
+            or _bias_gate(output, outputs, data)
         )
         if finding is not None:
             return Judgement(outputs, finding)
     return Judgement(outputs, None)
 
 
-def _bias_gate(output: Output, outputs: Mapping[str, Output], inputs: Inputs) -> Finding | None:
+def _bias_gate(output: Output, outputs: Mapping[str, Output], data: CaseData) -> Finding | None:
     reference = output.reference
     if reference.bit_exact or reference.number_format not in STEPS_PER_UNIT:
         return None
     codes = [other for other in outputs.values() if _scale_of(other, outputs) is output]
     partners = Partners(_scale_of(output, outputs), codes[0] if codes else None)
-    return bias_gate(output, partners, inputs)
+    return bias_gate(output, partners, data.inputs, data.in_steps)
 
 
 def _scale_of(output: Output, outputs: Mapping[str, Output]) -> Output | None:

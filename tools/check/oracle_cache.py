@@ -13,7 +13,7 @@ integers, since .npy knows no such dtypes.
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.dtypes import numpy_dtype
 from kopt.kernels.oracle import ScaledBy
 
-from .case_data import CaseData, CaseKey, make_case_data
+from .case_data import CaseData, CaseKey, in_steps_of, make_case_data
 from .reference import Reference, RowNoise
 
 Array = npt.NDArray[Any]
@@ -61,7 +61,7 @@ class OracleCache:
         place = self.folder / case_hash(key)
         kept = _read(place)
         if kept is not None:
-            return kept
+            return replace(kept, in_steps=in_steps_of(key, kept.inputs))
         data = make_case_data(key)
         ensure_folder(self.folder)
         try:

@@ -9,7 +9,7 @@ import pytest
 
 from kopt.kernels.input_regimes import REGIMES
 from kopt.kernels.nvfp4 import quantize_blocks
-from kopt.kernels.oracle import load_oracle
+from kopt.kernels.oracle import StepwiseOracle, load_oracle
 from kopt.kernels.rounding import decode, pack_e2m1, round_to_bf16, round_to_e4m3
 from kopt.tools.check.accuracy import measure_accuracy
 from kopt.tools.check.case_data import CaseData
@@ -132,6 +132,31 @@ def test_rounding_of_the_last_row_sum_in_float32_passes(tmp_path: Path) -> None:
     sums = _values(case).astype(np.float32).cumsum(axis=1, dtype=np.float32)[:, -1]
     case.outputs["total"][:-1] = sums[:-1]
     assert case.judge().finding is None
+
+
+@pytest.mark.parametrize("off", [2.0**-10, -(2.0**-10)])
+def test_rows_whose_factor_is_almost_a_power_of_two_may_round_back(off: float) -> None:
+    problem = problems()["fused_add_rmsnorm"]
+    workload = workload_of(problem, {"B": 8, "H": 4096})
+    oracle = load_oracle(problem)
+    assert isinstance(oracle, StepwiseOracle)
+    inputs = dict(oracle.make_inputs(workload, np.random.default_rng(7), "normal"))
+    inputs["residual"] = np.zeros_like(inputs["residual"])
+    inputs["input"][1:] = inputs["input"][0]
+    mean_square = float(np.mean(np.square(decode(inputs["input"][0]))))
+    scalars = {"eps": (1 / (4 * (1 + off))) ** -2 - mean_square}  # rstd is 1/4, and a little more
+    expected = oracle.expected(inputs, scalars)
+    references = {name: make_reference(problem, name, one) for name, one in expected.items()}
+    in_steps = dict(oracle.expected_in_steps(inputs, scalars))
+    outputs = {name: one.rounded for name, one in expected.items()}
+    outputs["input"] = round_to_bf16(in_steps["input"].one)
+    unexplained = judge(CaseData(inputs, references), outputs, 0xFF).finding
+    assert unexplained is not None
+    assert unexplained.gate == "bias"
+    data = CaseData(inputs, references, lambda: in_steps)
+    assert judge(data, outputs, 0xFF).finding is None
+    outputs["input"] = round_to_bf16(in_steps["input"].one * (1 - 2 * off))
+    assert judge(data, outputs, 0xFF).finding is not None
 
 
 @pytest.mark.parametrize("regime", REGIMES)

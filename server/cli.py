@@ -18,6 +18,7 @@ from kopt.config.settings import COMPLETION_VARIABLE, completion_request
 
 from .exits import CommandFailure, ExitCode, failure_of
 from .lazy_group import LazyCommand, LazyGroup
+from .starting import announce, wipe
 
 COMMANDS = {
     "list": LazyCommand("list_kernels", "The kernels that kopt knows, with their time floors."),
@@ -93,10 +94,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from click.shell_completion import shell_complete
 
         return shell_complete(group, {}, "kopt", COMPLETION_VARIABLE, asked)
+    announce(words)
     try:
         # Not `group.main`: it ends a broken pipe with 1, which here means something else.
         with group.make_context("kopt", words) as context:
             code = group.invoke(context)
+        wipe()
         sys.stdout.flush()
         return int(code or 0)
     except click.exceptions.Exit as ending:  # --help and --version
@@ -108,6 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return ExitCode.USAGE
     except (Exception, KeyboardInterrupt) as error:  # the outermost frame of the command line
+        wipe()
         failure = failure_of(error, _command_of(words))
         if _is_of_output(error):
             failure = replace(failure, hint=OUTPUT_HINT)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import click
-from rich.progress import BarColumn, Progress, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, Task, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
 from kopt.config.callbacks import ignore
@@ -104,6 +104,15 @@ class _Repeater:
             self._changed.notify()
 
 
+class _TimeLeft(TimeRemainingColumn):
+    """How long the step will still take; nothing where that cannot be told."""
+
+    def render(self, task: Task) -> Text:
+        if task.total is None or task.time_remaining is None:
+            return Text()
+        return Text(f"about {task.time_remaining:.0f} s left")
+
+
 OnStep = Callable[[WorkStep], None]
 
 
@@ -116,7 +125,9 @@ def step_bar(quiet: bool) -> Generator[OnStep, None, None]:
         columns = ("{task.description}", BarColumn(24), "{task.fields[amount]}")
         console = terminal_console(stderr=True)
         # Transient: the summary that follows says more.
-        with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+        with Progress(
+            *columns, TimeElapsedColumn(), _TimeLeft(), console=console, transient=True
+        ) as bar:
             task = bar.add_task("starting", total=None, amount="")
             yield lambda step: bar.update(
                 task,

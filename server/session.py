@@ -22,6 +22,7 @@ from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.record import Record
 from kopt.tools.facts.next_command import NextCommand
 
+from .starting import wipe
 from .terminal import terminal_console
 
 Result = TypeVar("Result", bound=Record)
@@ -118,6 +119,7 @@ def command_body(
         @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
         @functools.wraps(body)
         def callback(problems: Path | None, as_json: bool, **parameters: Any) -> int:
+            wipe()
             settings = settings_from_environment()
             if problems is not None:
                 settings = replace(settings, problems=problems)

@@ -22,6 +22,7 @@ from kopt.search.reports.run_report import view_run
 from kopt.server.exits import ExitCode
 from kopt.server.find_case import find_case, refuse_unknown_tune
 from kopt.server.options import kernel_option, optional_arch, tune_option
+from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.diagnostics import unserved_lines
 from kopt.server.views.tables import View
@@ -32,7 +33,7 @@ from kopt.tools.bench.receipt_seal import STANDINGS, standing_of
 from kopt.tools.bench.reproduction import case_of, problem_of
 from kopt.tools.export.host_screen import refuse_host_code
 from kopt.tools.export.readme import unproven_words
-from kopt.tools.export.stage import ExportResult, export
+from kopt.tools.export.stage import ExportResult, export, refuse_full_folder
 from kopt.tools.export.subject import FORMS, ExportSubject, Form
 
 EPILOG = """\b
@@ -84,8 +85,12 @@ _ARCH = re.compile(r"\.(sm_\d{2,3}[af]?)\.cu$")
 def command(session: Session, winner: str, form: Form, folder: Path | None, **choice: Any) -> int:
     """Write a kernel as ordinary code: sources, launcher, binding, test against the oracle."""
     subject = find_subject(winner, ExportChoice(**choice), session.settings)
-    refuse_host_code(subject, session.settings)
-    result = export(subject, form, folder or Path(f"{subject.name}-{form}"))
+    place = folder or Path(f"{subject.name}-{form}")
+    refuse_full_folder(place)
+    with status_line(quiet=session.as_json) as show:
+        refuse_host_code(subject, session.settings, show)
+        show("writing")
+        result = export(subject, form, place)
     session.show(result, export_view(result), after_export(result))
     return ExitCode.PASSED
 

@@ -13,6 +13,7 @@ from time import perf_counter
 from kopt.config.callbacks import ignore, prefixed
 from kopt.config.errors import InfraError, ToolError
 from kopt.config.settings import Settings
+from kopt.config.time_left import TimeLeft
 from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.kernels.receipt import Receipt
 from kopt.kernels.shipped_kernels import EVIDENCE, evidence_of, kernels_in
@@ -150,8 +151,10 @@ def verify_all(
     start = perf_counter()
     planned = len(request.receipts)
     result = VerifyListResult(status=Status.PASSED, planned=planned, results=(), elapsed_s=0.0)
+    pace = TimeLeft(planned)
     for number, found in enumerate(request.receipts, start=1):
-        progress = prefixed(request.progress, f"receipt {number} of {planned}")
+        place = f"receipt {pace.place(number)}{pace.left(number)}"
+        progress = prefixed(request.progress, place)
         entry = _verified(found, progress, open_device, settings)
         results = (*result.results, entry)
         statuses = (one.result.status for one in results if one.result is not None)

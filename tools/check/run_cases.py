@@ -4,7 +4,7 @@ Runs are started in the order of the cases and judged in that order: the report 
 failing case, whichever finished first, so that a check gives the same answer every time.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,6 +15,7 @@ from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.config.thread_pool import thread_pool
+from kopt.config.time_left import TimeLeft
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import Mismatch, RaceCheck, TensorAccuracy, WorkloadCheck
 from kopt.kernels.counters import ExecutionCounters
@@ -90,7 +91,8 @@ def run_cases(batch: CaseBatch, device: Device, settings: Settings) -> BatchResu
     return _result(tally)
 
 
-_Submitted = list[tuple[SharedCase, list[tuple[Run, Future[JudgedRun]]]]]
+_Runs = list[tuple[Run, Future[JudgedRun]]]
+_Submitted = list[tuple[SharedCase, _Runs]]
 
 
 def _submit(
@@ -125,10 +127,12 @@ def _execute(shared: SharedCase, run: Run, device: OrderedDevice, number: int) -
 
 def _collect(tally: _Tally, submitted: _Submitted) -> None:
     """Take results in order until one fails; what is taken is dropped, outputs are large."""
-    submitted.reverse()
-    while submitted and tally.failed is None:
-        shared, runs = submitted.pop()
-        tally.batch.progress(shared.case.label)
+    pace = TimeLeft(len(submitted))
+    for number, (shared, runs) in enumerate(_taken(submitted), start=1):
+        if tally.failed is not None:
+            return
+        place = f"{pace.place(number)}: " if len(tally.batch.cases) > 1 else ""
+        tally.batch.progress(f"{place}{shared.case.label}{pace.left(number)}")
         done: list[tuple[Run, JudgedRun]] = []
         for run, future in runs:
             try:
@@ -144,6 +148,13 @@ def _collect(tally: _Tally, submitted: _Submitted) -> None:
                 return
         if len(done) == 2:
             tally.failed = compare_poisons(shared, done[0], done[1])
+
+
+def _taken(submitted: _Submitted) -> Iterator[tuple[SharedCase, _Runs]]:
+    """Yield the cases in order; nothing holds one that was taken."""
+    submitted.reverse()
+    while submitted:
+        yield submitted.pop()
 
 
 def _without_outputs(report: JudgedRun) -> JudgedRun:

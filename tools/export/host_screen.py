@@ -8,14 +8,17 @@ and its objects are read: nvcc's own registration is all that may run before `ma
 
 import io
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
 from kopt.config.files import ensure_folder
 from kopt.config.settings import Settings
+from kopt.config.time_left import TimeLeft
 from kopt.kernels.source_screen import screen_source
 from kopt.tools.cuda.nvcc import readable_folders
 from kopt.tools.cuda.toolchain import FoundToolchain, find_toolchain
@@ -36,8 +39,12 @@ _REGISTRATION = (".init_array", 8)
 """Section and bytes of the one constructor that nvcc adds to a file with kernels."""
 
 
-def refuse_host_code(subject: ExportSubject, settings: Settings) -> None:
+def refuse_host_code(
+    subject: ExportSubject, settings: Settings, progress: Callable[[str], None] = ignore
+) -> None:
     """Refuse a source that kopt's builds refuse, or whose export would run host code by itself.
+
+    `progress` is told which of the builds is compiled.
 
     Raises:
         ToolError: It is refused, or an export of it does not compile.
@@ -58,7 +65,10 @@ def refuse_host_code(subject: ExportSubject, settings: Settings) -> None:
         for path, text in texts.items():
             (work / path).parent.mkdir(exist_ok=True)
             (work / path).write_text(text, "utf-8")
-        for route in routes:
+        pace = TimeLeft(len(routes))
+        for number, route in enumerate(routes, start=1):
+            place = f"{pace.place(number)} builds{pace.left(number)}"
+            progress(f"compiling {place}, to see that its host code does nothing by itself")
             reason = _runs_by_itself(
                 _compiled(work, f"{subject.name}_{route.tag}.cu", (subject, toolchain), settings)
             )

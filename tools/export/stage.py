@@ -46,8 +46,7 @@ def export(subject: ExportSubject, form: Form, folder: Path) -> ExportResult:
         ToolError: `folder` holds something, or the kernel is not what this form can hold.
         SetupError: The folder cannot be written.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ToolError(_not_empty(folder))
+    refuse_full_folder(folder)
     files = folder_files(subject, form)
     _write(files, folder)
     problem = subject.problem
@@ -63,6 +62,16 @@ def export(subject: ExportSubject, form: Form, folder: Path) -> ExportResult:
         files=tuple(sorted(files)),
         test="make test" if form == "cuda" else "python test/run.py",
     )
+
+
+def refuse_full_folder(folder: Path) -> None:
+    """Refuse a folder that holds something.
+
+    Raises:
+        ToolError: It does, or is none.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ToolError(_not_empty(folder))
 
 
 def _write(files: Files, folder: Path) -> None:

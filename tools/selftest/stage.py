@@ -6,6 +6,7 @@ from time import perf_counter
 
 from kopt.config.callbacks import ignore
 from kopt.config.settings import Settings
+from kopt.config.time_left import TimeLeft
 from kopt.kernels.status import Status
 from kopt.tools.devices.device import Device
 from kopt.tools.facts.check_facts import check_summary
@@ -46,9 +47,9 @@ def run_selftest(
         planned=len(taken),
         left_out=left_out,
     )
-    begin = perf_counter()
+    pace = TimeLeft(len(taken))
     for number, sample in enumerate(taken, 1):
-        request.progress(f"{number} of {len(taken)}: {sample.name}{_left(begin, number, taken)}")
+        request.progress(f"{pace.place(number)}: {sample.name}{pace.left(number)}")
         found = _checked(sample, device, request.arch, settings)
         result = result.with_sample(found)
         keep(result)
@@ -57,14 +58,6 @@ def run_selftest(
 
 def _is_of_sim(sample: ShippedSample) -> bool:
     return sample.status is Status.UNSUPPORTED_ON_SIM
-
-
-def _left(begin: float, number: int, taken: Sequence[ShippedSample]) -> str:
-    """Return the time left, once ten samples tell how long one takes."""
-    if number <= 10:
-        return ""
-    each_s = (perf_counter() - begin) / (number - 1)
-    return f", about {each_s * (len(taken) - number + 1):.0f} s left"
 
 
 def _checked(sample: ShippedSample, device: Device, arch: str, settings: Settings) -> SampleResult:

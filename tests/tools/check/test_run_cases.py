@@ -198,4 +198,4 @@ def test_progress_names_each_case_once(problem: Problem, settings: Settings) -> 
     batch = replace(_batch(problem, "full"), progress=seen.append)
     run_cases(batch, NumpyDevice(), settings)
     assert len(seen) == len(batch.cases)
-    assert seen[0] == "b8xh64, normal inputs, seed 1"
+    assert seen[0] == f"1 of {len(seen)}: b8xh64, normal inputs, seed 1"

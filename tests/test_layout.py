@@ -14,7 +14,7 @@ LAYERS = ("config", "kernels", "tools", "search", "server")
 FLOORS = {
     "tools": (
         *("sandbox", "cuda", "devices", "sim", "gpu", "gpu/worker"),
-        *("estimate", "profiling", "sanitize", "check", "bench", "export", "docs", "facts"),
+        *("estimate", "profiling", "sanitize", "check", "bench", "pytorch", "export", "docs", "facts"),
         *("selftest", "review"),
     ),
     "search": (

@@ -1,0 +1,1 @@
+"""PyTorch functions as problems: export, shapes, oracle with an error budget, first CUDA kernel."""

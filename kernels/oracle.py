@@ -5,7 +5,7 @@ An `oracle.py` beside problem.yaml is trusted code of two functions:
     make_inputs(workload, rng, regime) -> {name: array}     every `in` and `inout` tensor
     expected(inputs, scalars) -> {name: Expected}           every `out` and `inout` tensor
 
-and may have a third, `expected_in_steps` (StepwiseOracle).
+A `steps.py` beside it may have a third, `expected_in_steps` (Steps).
 
 Arrays have the tensor's storage shape and numpy dtype (`dtypes.numpy_dtype`).
 """
@@ -13,8 +13,9 @@ Arrays have the tensor's storage shape and numpy dtype (`dtypes.numpy_dtype`).
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -87,18 +88,17 @@ class Between:
     other: npt.NDArray[np.float64]
 
 
-@runtime_checkable
-class StepwiseOracle(Oracle, Protocol):
-    """An oracle that knows what kernels give that round values on the way."""
+class Steps(Protocol):
+    """The function of a steps.py: what kernels give that round values on the way.
+
+    Where such values lie on the grid of their format and are multiplied by almost a power of two,
+    every rounding of a row goes the same way.
+    """
 
     def expected_in_steps(
         self, inputs: Arrays, scalars: Mapping[str, float | int]
     ) -> Mapping[str, Between]:
-        """Return outputs of 16 bits before their last rounding, each value on the way rounded.
-
-        Where such values lie on the grid of their format and are multiplied by almost a power of
-        two, every rounding of a row goes the same way.
-        """
+        """Return outputs of 16 bits before their last rounding, each value on the way rounded."""
         ...
 
 
@@ -109,15 +109,36 @@ def load_oracle(problem: Problem) -> Oracle:
         ToolError: oracle.py is missing, fails to load, or lacks one of the two functions.
     """
     path = problem.folder / "oracle.py"
-    spec = importlib.util.spec_from_file_location(f"kopt_oracle_{problem.name}", path)
-    if spec is None or spec.loader is None or not path.is_file():
+    if not path.is_file():
         raise ToolError(f"{path} is missing: every problem needs its oracle")
+    return cast(Oracle, _loaded(problem, path, ("make_inputs", "expected")))
+
+
+def load_steps(problem: Problem) -> Steps | None:
+    """Return the module steps.py of `problem`, loaded by path; None if it has none.
+
+    It is a file of its own because receipts bind oracle.py: it adds what honest kernels may give
+    and changes no expected value.
+
+    Raises:
+        ToolError: steps.py fails to load, or lacks `expected_in_steps`.
+    """
+    path = problem.folder / "steps.py"
+    if not path.is_file():
+        return None
+    return cast(Steps, _loaded(problem, path, ("expected_in_steps",)))
+
+
+def _loaded(problem: Problem, path: Path, functions: tuple[str, ...]) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"kopt_{path.stem}_{problem.name}", path)
+    if spec is None or spec.loader is None:
+        raise ToolError(f"{path} is no Python file")
     module: ModuleType = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # the user's own file: whatever it raises is theirs to mend
         raise ToolError(f"{path} fails to load: {type(error).__name__}: {error}") from error
-    for name in ("make_inputs", "expected"):
+    for name in functions:
         if not callable(getattr(module, name, None)):
             raise ToolError(f"{path} defines no function {name}()")
-    return cast(Oracle, module)
+    return module

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kopt.config.errors import KoptError, ToolError
 from kopt.kernels.case_inputs import CASE_REGIMES, draw_inputs, fill_ignored
 from kopt.kernels.dtypes import numpy_dtype
-from kopt.kernels.oracle import Arrays, Between, StepwiseOracle, load_oracle
+from kopt.kernels.oracle import Arrays, Between, load_oracle, load_steps
 from kopt.kernels.problem import Problem, Workload, storage_shape
 
 from .oracle_memory import allowance_bytes, limited_memory
@@ -73,23 +73,23 @@ def make_case_data(key: CaseKey) -> CaseData:
 
 
 def in_steps_of(key: CaseKey, inputs: Arrays) -> InSteps:
-    """Return what calls the oracle's `expected_in_steps`; without one it gives nothing."""
+    """Return what calls `expected_in_steps` of the problem; without one it gives nothing."""
 
     def compute() -> Mapping[str, Between]:
-        oracle = load_oracle(key.problem)
-        if not isinstance(oracle, StepwiseOracle):
+        steps = load_steps(key.problem)
+        if steps is None:
             return {}
         scalars = {scalar.name: scalar.value for scalar in key.problem.scalars}
-        with _oracle_call(key, "expected_in_steps"):
-            return oracle.expected_in_steps(inputs, scalars)
+        with _oracle_call(key, "expected_in_steps", "steps.py"):
+            return steps.expected_in_steps(inputs, scalars)
 
     return compute
 
 
 @contextmanager
-def _oracle_call(key: CaseKey, function: str) -> Generator[None]:
+def _oracle_call(key: CaseKey, function: str, file: str = "oracle.py") -> Generator[None]:
     """Report what the problem's own code raises as its author's to mend, with its line."""
-    path = key.problem.folder / "oracle.py"
+    path = key.problem.folder / file
     allowance = allowance_bytes(key.problem, key.workload)
     try:
         with limited_memory(allowance):

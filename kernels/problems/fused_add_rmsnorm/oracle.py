@@ -6,14 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kopt.kernels.oracle import Arrays, Between, Expected
+from kopt.kernels.oracle import Arrays, Expected
 from kopt.kernels.problem import Workload
-from kopt.kernels.rmsnorm import (
-    add_rmsnorm_in_steps,
-    draw_add_rmsnorm_inputs,
-    exact_add_rmsnorm,
-    expected_residual,
-)
+from kopt.kernels.rmsnorm import draw_add_rmsnorm_inputs, exact_add_rmsnorm, expected_residual
 from kopt.kernels.rounding import round_to_bf16
 
 
@@ -32,9 +27,3 @@ def expected(inputs: Arrays, scalars: Mapping[str, float | int]) -> dict[str, Ex
         "input": Expected(normed, round_to_bf16(normed), np.ones(x.shape, dtype=np.bool_)),
         "residual": expected_residual(x, residual),
     }
-
-
-def expected_in_steps(inputs: Arrays, scalars: Mapping[str, float | int]) -> dict[str, Between]:
-    """Return the normed `input` of kernels that round the sum and the normed sum."""
-    x, residual, weight = inputs["input"], inputs["residual"], inputs["weight"]
-    return {"input": add_rmsnorm_in_steps(x, residual, weight, scalars["eps"])}

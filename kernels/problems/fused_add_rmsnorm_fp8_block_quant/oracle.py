@@ -11,14 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kopt.kernels.oracle import Arrays, Between, Expected, ScaledBy
+from kopt.kernels.oracle import Arrays, Expected, ScaledBy
 from kopt.kernels.problem import Workload
-from kopt.kernels.rmsnorm import (
-    add_rmsnorm_in_steps,
-    draw_add_rmsnorm_inputs,
-    exact_add_rmsnorm,
-    expected_residual,
-)
+from kopt.kernels.rmsnorm import draw_add_rmsnorm_inputs, exact_add_rmsnorm, expected_residual
 from kopt.kernels.rounding import E4M3_MAX, decode, round_to_bf16, round_to_e4m3
 from kopt.kernels.row_chunks import for_row_chunks
 
@@ -50,12 +45,6 @@ def expected(inputs: Arrays, scalars: Mapping[str, float | int]) -> dict[str, Ex
         "normed_out": normed_out,
         "residual": expected_residual(x, residual),
     }
-
-
-def expected_in_steps(inputs: Arrays, scalars: Mapping[str, float | int]) -> dict[str, Between]:
-    """Return `normed_out` of kernels that round the sum and the normed sum."""
-    x, residual, weight = inputs["input"], inputs["residual"], inputs["weight"]
-    return {"normed_out": add_rmsnorm_in_steps(x, residual, weight, scalars["eps"])}
 
 
 def _block_scales(normed: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -9,7 +9,7 @@ import pytest
 
 from kopt.kernels.input_regimes import REGIMES
 from kopt.kernels.nvfp4 import quantize_blocks
-from kopt.kernels.oracle import StepwiseOracle, load_oracle
+from kopt.kernels.oracle import load_oracle, load_steps
 from kopt.kernels.rounding import decode, pack_e2m1, round_to_bf16, round_to_e4m3
 from kopt.tools.check.accuracy import measure_accuracy
 from kopt.tools.check.case_data import CaseData
@@ -138,8 +138,8 @@ def test_rounding_of_the_last_row_sum_in_float32_passes(tmp_path: Path) -> None:
 def test_rows_whose_factor_is_almost_a_power_of_two_may_round_back(off: float) -> None:
     problem = problems()["fused_add_rmsnorm"]
     workload = workload_of(problem, {"B": 8, "H": 4096})
-    oracle = load_oracle(problem)
-    assert isinstance(oracle, StepwiseOracle)
+    oracle, steps = load_oracle(problem), load_steps(problem)
+    assert steps is not None
     inputs = dict(oracle.make_inputs(workload, np.random.default_rng(7), "normal"))
     inputs["residual"] = np.zeros_like(inputs["residual"])
     inputs["input"][1:] = inputs["input"][0]
@@ -147,7 +147,7 @@ def test_rows_whose_factor_is_almost_a_power_of_two_may_round_back(off: float) -
     scalars = {"eps": (1 / (4 * (1 + off))) ** -2 - mean_square}  # rstd is 1/4, and a little more
     expected = oracle.expected(inputs, scalars)
     references = {name: make_reference(problem, name, one) for name, one in expected.items()}
-    in_steps = dict(oracle.expected_in_steps(inputs, scalars))
+    in_steps = dict(steps.expected_in_steps(inputs, scalars))
     outputs = {name: one.rounded for name, one in expected.items()}
     outputs["input"] = round_to_bf16(in_steps["input"].one)
     unexplained = judge(CaseData(inputs, references), outputs, 0xFF).finding

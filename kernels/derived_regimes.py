@@ -24,6 +24,7 @@ _VALUES = ("bfloat16", "float16", "float32", "float64")
 _GROUP = 16  # columns that lean to one side together: a whole block of nvfp4 has one sign
 _ZERO_SHARE = 1 / 16  # of blocks that are zero in one tensor, and of scores that are alike
 _FARTHEST_SCORES = np.array([24.0, 126.0, 130.0, 250.0, 1000.0], dtype=np.float32)
+_SMALL_WEIGHTS = (88.0, 170.0)  # distances of scores, to the base 2: a weight may be subnormal
 _CODE_GATES = (-14.0, 4.0)  # below, a block's scale is 0 beside one of ordinary size
 _GATES = (-50.0, 30.0)  # beyond, silu leaves 2^-80, and an approximate exponential its accuracy
 _ROPE_BASE = 10_000.0
@@ -117,7 +118,7 @@ def _leaning(
 
 def _edges(problem: Problem, inputs: Inputs, rng: np.random.Generator) -> Inputs:
     if _is_merge(problem):
-        return _zeros_alone(_far_scores(inputs, rng), ("v_a", "v_b"), rng)
+        return _zeros_in_states(_far_scores(inputs, rng), rng)
     if problem.name.startswith("silu"):
         inputs = _whole_gates(problem, inputs, rng)
     inputs = _zeros_alone(inputs, _matrices(problem), rng)
@@ -139,6 +140,20 @@ def _zeros_alone(inputs: Inputs, names: Iterable[str], rng: np.random.Generator)
         array[is_zero[..., : array.shape[-1]]] = 0
         inputs[name] = array
     return inputs
+
+
+def _zeros_in_states(inputs: Inputs, rng: np.random.Generator) -> Inputs:
+    """Put zeros into the vectors of each state, but not beside a weight that may be subnormal.
+
+    Beside zeros such a weight is the result, and honest kernels may flush it to 0.
+    """
+    states = ("v_a", "v_b")
+    zeroed = _zeros_alone(dict(inputs), states, rng)
+    scores = [np.where(np.isfinite(inputs[name]), inputs[name], 0) for name in ("s_a", "s_b")]
+    distance = np.abs(scores[0] - scores[1])
+    is_small = (distance > _SMALL_WEIGHTS[0]) & (distance < _SMALL_WEIGHTS[1])
+    kept = {name: np.where(is_small[..., None], inputs[name], zeroed[name]) for name in states}
+    return zeroed | kept
 
 
 def _eps(problem: Problem) -> float | None:

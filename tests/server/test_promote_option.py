@@ -42,7 +42,8 @@ def test_promote_writes_what_the_promotion_says(
     first = "Promoted: 1.250x faster than reference, 1.250 to 1.250 in 6 measurements"
     assert ending.stdout.splitlines()[0] == first
     assert "Written: w.cu and w.receipt.json" in ending.stdout
-    assert ending.stdout.splitlines()[-1].endswith("kopt verify w.receipt.json")
+    assert "kopt verify w.receipt.json" in ending.stdout
+    assert ending.stdout.splitlines()[-1].startswith("Next: kopt export w.receipt.json --as torch")
     (request,) = requests
     assert request.winners == tmp_path
     # the value of --tune is the first of its list now: the file says by itself how it is built

@@ -14,8 +14,8 @@ LAYERS = ("config", "kernels", "tools", "search", "server")
 FLOORS = {
     "tools": (
         *("sandbox", "cuda", "devices", "sim", "gpu", "gpu/worker"),
-        *("estimate", "profiling", "sanitize", "check", "bench", "pytorch", "export", "docs", "facts"),
-        *("selftest", "review"),
+        *("estimate", "profiling", "sanitize", "check", "bench", "pytorch", "export", "docs"),
+        *("facts", "selftest", "review"),
     ),
     "search": (
         *("records", "storage", "selection"),

@@ -17,7 +17,6 @@ from pydantic import Field, model_validator
 from kopt.config.errors import ToolError
 from kopt.kernels.record import Record
 
-FORMAT = "kopt.graph/1"
 FILE_NAME = "graph.json"
 
 
@@ -94,7 +93,7 @@ class Node(Record):
     op: str
     """torch's full name: `aten.addmm.default`."""
     args: tuple[Argument, ...] = ()
-    kwargs: dict[str, Argument] = {}
+    kwargs: dict[str, Argument] = Field(default_factory=dict[str, Argument])
     results: tuple[ValueType | None, ...]
     """None for a result that does not exist."""
     source: str = ""
@@ -112,7 +111,7 @@ class GraphOutput(Record):
 class Graph(Record):
     """A function."""
 
-    format: Literal["kopt.graph/1"] = FORMAT
+    format: Literal["kopt.graph/1"] = "kopt.graph/1"
     torch: str
     """Version that exported it."""
     inputs: tuple[GraphInput, ...]
@@ -133,7 +132,7 @@ class Graph(Record):
             known.add(node.name)
         for output in self.outputs:
             if output.value.node not in known:
-                raise ValueError(f"output {output.name} is {output.value.node}, which nothing makes")
+                raise ValueError(f"nothing makes {output.value.node}, the output {output.name}")
         return self
 
     def node(self, name: str) -> Node:

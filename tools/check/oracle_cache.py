@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import kopt.kernels
 from kopt.config.files import (
     content_hash,
     ensure_folder,
@@ -34,6 +33,7 @@ from kopt.kernels.dtypes import numpy_dtype
 from kopt.kernels.oracle import ScaledBy
 
 from .case_data import CaseData, CaseKey, in_steps_of, make_case_data
+from .oracle_parts import oracle_parts
 from .reference import Reference, RowNoise
 
 Array = npt.NDArray[Any]
@@ -91,11 +91,7 @@ def case_hash(key: CaseKey) -> str:
     """Return the name of a case's entry: everything that its arrays follow from, hashed."""
     described = key.problem.model_dump_json(exclude={"folder", "workloads", "baselines"})
     parts = [_FORMAT, np.__version__, described, key.workload.model_dump_json()]
-    # The rounding helpers and what else oracles import decide the results too.
-    package = Path(next(iter(kopt.kernels.__path__)))
-    modules = [*sorted(key.problem.folder.glob("*.py")), *sorted(package.glob("*.py"))]
-    code = (part for path in modules for part in (path.name, path.read_bytes()))
-    return content_hash([*parts, str(key.seed), key.regime, *code])
+    return content_hash([*parts, str(key.seed), key.regime, *oracle_parts(key.problem.folder)])
 
 
 def _save(path: Path, array: Array) -> list[int]:

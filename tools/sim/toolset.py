@@ -31,7 +31,8 @@ from kopt.tools.sandbox.policy import SandboxPolicy, compiler_memory_bytes
 # no-tree-sra keeps vector loads whole, so that their width and alignment can be checked; the
 # sanitizer's hooks are the simulator's own (runtime/access_hooks.cpp). DWARF 4: addr2line (2.40)
 # takes the first file of a DWARF 5 table for another. Stack clash protection touches every page of
-# a large frame, so that none skips the guard page below a fiber's stack.
+# a large frame, so that none skips the guard page below a fiber's stack. What is in .bss is taken
+# for shared memory, which nothing initializes: a table of zeros must not get there.
 CANDIDATE_FLAGS = (
     "-std=c++20",
     "-O1",
@@ -52,6 +53,7 @@ CANDIDATE_FLAGS = (
     "-no-pie",
     "-fcf-protection=none",
     "-fdata-sections",
+    "-fno-zero-initialized-in-bss",
     "-fno-strict-aliasing",
     "-DKOPT_SIM=1",
 )

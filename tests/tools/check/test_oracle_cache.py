@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from kopt.config.files import folder_size
+from kopt.tools.check import oracle_parts
 from kopt.tools.check.case_data import CaseData, CaseKey
 from kopt.tools.check.oracle_cache import OracleCache, case_hash
 from support.synthetic_check import synthetic_problem
@@ -65,6 +66,36 @@ def test_seed_regime_and_oracle_have_entries_of_their_own(key: CaseKey) -> None:
     oracle.write_text(oracle.read_text() + "\n# changed\n")
     keys.add(case_hash(key))
     assert len(keys) == 4
+
+
+def test_whatever_an_oracle_may_read_makes_another_entry(
+    key: CaseKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, found = key.problem.folder, {case_hash(key)}
+    (folder / "model").mkdir()
+    for path in (folder / "weights.bin", folder / "model" / "layers.json"):
+        for content in (b"one", b"another"):
+            path.write_bytes(content)
+            os.utime(path, ns=(len(found), len(found)))
+            found.add(case_hash(key))
+    (folder / "module.py").write_text("import torch")
+    for number in ("2.11", "2.13"):
+        monkeypatch.setattr(oracle_parts, "_version", lambda _name, number=number: number)
+        found.add(case_hash(key))
+    assert len(found) == 7
+
+
+def test_kernels_beside_an_oracle_leave_its_entries(key: CaseKey) -> None:
+    before = case_hash(key)
+    (key.problem.folder / "mine.cu").write_text("// a candidate")
+    (key.problem.folder / "winners").mkdir()
+    (key.problem.folder / "winners" / "b4xh64.sm_90a.receipt.json").write_text("{}")
+    assert case_hash(key) == before
+
+
+def test_modules_of_kopt_that_an_oracle_imports_count(tmp_path: Path) -> None:
+    (tmp_path / "oracle.py").write_text("from kopt.tools.check.judge import judge\n")
+    assert "judge.py" in set(oracle_parts.oracle_parts(tmp_path))
 
 
 def test_an_entry_says_nothing_of_the_seed(key: CaseKey, cache: OracleCache) -> None:

@@ -163,6 +163,15 @@ def test_constant_tables_are_readable(sim: Sim) -> None:
     np.testing.assert_array_equal(out, expected)
 
 
+def test_a_table_of_zeros_is_a_table(sim: Sim) -> None:
+    source = """__constant__ float zeros[2] = {0.0f, 0.0f};
+    __constant__ const int more[3] = {0, 0, 0};
+    extern "C" __global__ void k(float* out) {
+      out[threadIdx.x] = zeros[threadIdx.x % 2] + more[threadIdx.x % 3]; }"""
+    out = sim.outputs(SimCase(source, outputs={"out": np.ones(32, np.float32)}))["out"]
+    assert not out.any()
+
+
 def test_a_store_to_a_table_is_out_of_bounds(sim: Sim) -> None:
     source = """__constant__ float table[4] = {0.5f, 1.5f, 2.5f, 3.5f};
     extern "C" __global__ void k(float* out) { ((float*)table)[threadIdx.x % 4] = 1;

@@ -71,7 +71,7 @@ def make_case(
 
 def case_data(case: TimedCase) -> CaseData:
     """Return the inputs of the case with what they must give."""
-    return case.data
+    return case.draws[0]
 
 
 def time_paths(case: TimedCase) -> PathTimes:

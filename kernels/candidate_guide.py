@@ -35,7 +35,7 @@ The file begins with `/* kopt: 1`; the header ends at `*/`. Keys:
 | flags | `fast_math: false`, `max_registers: 16` to `255` |
 | scratch | `name: {dtype: float32, shape: "R, 4", init: zero}`; garbage without `init: zero` |
 | tensor_maps | `name: {tensor: x, box: "1, 64", swizzle: 128}`: TMA descriptors |
-| launch | 1 to 16 launches: kernel, grid, block, args, smem, cluster, cooperative, pdl, carveout |
+| launch | 1 to 1024 of them: kernel, grid, block, args, smem, cluster, cooperative, pdl, carveout |
 | variants | instead of launch: `{when: C >= 512, set: {BLOCK: 256}, launch: [...]}`, ... |
 
 - Expressions: integers, axes, tune names, SM_COUNT, `+ - * // %`, ceil_div, align_up, min, max,
@@ -96,7 +96,7 @@ def candidate_skeleton(problem: Problem) -> str:
     """
     tensors, scalars = problem.tensors, problem.scalars
     shape = _looped_shape(problem)
-    rows, columns = (" * ".join(shape[:-1]), shape[-1]) if shape else (problem.row_axis, None)
+    rows, columns = (" * ".join(shape[:-1]), shape[-1]) if shape else (_elements(problem), None)
     axes = _passed_axes(problem, columns)
     arguments = [item.name for item in tensors] + axes + [item.name for item in scalars]
     headers = dict.fromkeys(
@@ -128,18 +128,25 @@ def _looped_shape(problem: Problem) -> tuple[str, ...]:
     tables = [tensor for tensor in problem.tensors if len(tensor.shape) > 1]
     outputs = [tensor for tensor in tables if tensor.role != "in"]
     for tensor in (*outputs, *tables):
-        if problem.axes.get(tensor.shape[-1], "") is None and problem.row_axis in tensor.shape[:-1]:
+        has_rows = problem.row_axis is None or problem.row_axis in tensor.shape[:-1]
+        if has_rows and problem.axes.get(tensor.shape[-1], "") is None:
             return tensor.shape
     axes = problem.workloads[0].axes
     longest = max(outputs, key=lambda one: axes.get(one.shape[-1], 0), default=None)
     return () if longest is None else longest.shape
 
 
+def _elements(problem: Problem) -> str:
+    """Return the elements that threads go through where no tensor has rows and columns."""
+    lengths = (tensor.shape[0] for tensor in problem.tensors if tensor.shape)
+    return problem.row_axis or next(lengths, "1")
+
+
 def _passed_axes(problem: Problem, columns: str | None) -> list[str]:
     """Return the variable axes, and the row axis and `columns` if they are computed ones."""
     variable = [axis for axis, expression in problem.axes.items() if expression is None]
-    more = () if columns is None else (columns,)
-    return list(dict.fromkeys((*variable, problem.row_axis, *more)))
+    more = (axis for axis in (problem.row_axis, columns) if axis is not None)
+    return list(dict.fromkeys((*variable, *more)))
 
 
 def _pointer_parameters(tensors: tuple[TensorSpec, ...]) -> Iterator[str]:

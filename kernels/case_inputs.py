@@ -17,7 +17,7 @@ from .derived_regimes import (
 )
 from .expressions import evaluate_expression
 from .input_regimes import REGIMES
-from .oracle import Arrays, Inputs, Oracle
+from .oracle import Arrays, Inputs, Oracle, served_regimes
 from .problem import Problem, Workload
 
 ASSORTED = "assorted"
@@ -32,17 +32,38 @@ def draw_inputs(
 ) -> Inputs:
     """Return every `in` and `inout` tensor for one of `CASE_REGIMES`.
 
-    An oracle may name in `DERIVED_REGIMES` those that its operator is defined for; it gets
-    `normal` inputs for the others.
+    An oracle may name in `DERIVED_REGIMES` those that its operator is defined for, and in `REGIMES`
+    those that it draws; it gets `normal` inputs for the others.
     """
-    if regime == ASSORTED:
-        return _assorted(problem, oracle, workload, rng)
+    if regime == ASSORTED and problem.row_axis is not None:
+        return _assorted(problem, problem.row_axis, oracle, workload, rng)
+    served = served_regimes(oracle)
     if regime in REGIMES:
-        return oracle.make_inputs(workload, rng, regime)
-    if regime not in getattr(oracle, "DERIVED_REGIMES", DERIVED_REGIMES):
+        return oracle.make_inputs(workload, rng, regime if regime in served else "normal")
+    if regime not in _derived(oracle):
         return oracle.make_inputs(workload, rng, "normal")
-    drawn = oracle.make_inputs(workload, rng, base_regime(problem, regime))
+    base = base_regime(problem, regime)
+    drawn = oracle.make_inputs(workload, rng, base if base in served else "normal")
     return derive_inputs(problem, drawn, rng, regime)
+
+
+def drawn_regimes(oracle: Oracle) -> tuple[str, ...]:
+    """Return the regimes of one call that a check asks for: without those that no oracle draws."""
+    served = served_regimes(oracle)
+    return tuple(one for one in SINGLE_REGIMES if one in served or one not in REGIMES)
+
+
+def regimes_left_out(problem: Problem, oracle: Oracle) -> tuple[str, ...]:
+    """Return the regimes of which no case is made: the oracle, or the problem, has none."""
+    known = {*served_regimes(oracle), *_derived(oracle)}
+    if problem.row_axis is not None:
+        known.add(ASSORTED)
+    return tuple(one for one in CASE_REGIMES if one not in known)
+
+
+def _derived(oracle: Oracle) -> tuple[str, ...]:
+    named: tuple[str, ...] = getattr(oracle, "DERIVED_REGIMES", DERIVED_REGIMES)
+    return named
 
 
 def fill_ignored(problem: Problem, inputs: Arrays, regime: str) -> Inputs:
@@ -61,32 +82,30 @@ def fill_ignored(problem: Problem, inputs: Arrays, regime: str) -> Inputs:
 
 
 def _assorted(
-    problem: Problem, oracle: Oracle, workload: Workload, rng: np.random.Generator
+    problem: Problem, row_axis: str, oracle: Oracle, workload: Workload, rng: np.random.Generator
 ) -> Inputs:
     """Return normal inputs, rows of which are replaced by rows drawn for each other regime."""
-    inputs = dict(oracle.make_inputs(workload, rng, SINGLE_REGIMES[0]))
-    rows = workload.axes[problem.row_axis]
-    parts = np.array_split(rng.permutation(rows), len(SINGLE_REGIMES))[1:]
+    regimes = drawn_regimes(oracle)
+    inputs = dict(oracle.make_inputs(workload, rng, regimes[0]))
+    rows = workload.axes[row_axis]
+    parts = np.array_split(rng.permutation(rows), len(regimes))[1:]
     replaced = {tensor.name for tensor in problem.tensors if is_row_data(problem, tensor)}
-    for regime, part in zip(SINGLE_REGIMES[1:], parts, strict=True):
+    for regime, part in zip(regimes[1:], parts, strict=True):
         if part.size:
-            smaller = _with_rows(problem, workload, part.size)
+            smaller = _with_rows(problem, workload, {row_axis: part.size})
             drawn = draw_inputs(problem, oracle, smaller, rng, regime)
             for name in replaced:
-                _put_rows(inputs[name], drawn[name], part, _row_place(problem, name))
+                place = problem.tensor(name).shape.index(row_axis)
+                _put_rows(inputs[name], drawn[name], part, place)
     return inputs
 
 
-def _with_rows(problem: Problem, workload: Workload, rows: int) -> Workload:
-    axes = {**workload.axes, problem.row_axis: rows}
+def _with_rows(problem: Problem, workload: Workload, rows: dict[str, int]) -> Workload:
+    axes = {**workload.axes, **rows}
     for name, expression in problem.axes.items():
         if expression is not None:
             axes[name] = evaluate_expression(expression, axes)
     return workload.model_copy(update={"axes": axes})
-
-
-def _row_place(problem: Problem, name: str) -> int:
-    return problem.tensor(name).shape.index(problem.row_axis)
 
 
 def _put_rows(

@@ -159,6 +159,12 @@ class CheckResult(Record):
     hidden_shapes: tuple[WorkloadCheck, ...] = ()
     """What was run at shapes that were drawn after the build (docs/correctness.md); none at level
     quick, and where `where` or the built cubins admit the named workloads alone."""
+    passed_over: tuple[str, ...] = ()
+    """Workloads of the domain that were compiled and not run: they are `use: time`, and the device
+    is the simulator."""
+    regimes_left_out: tuple[str, ...] = ()
+    """Regimes of level full of which no inputs were made: the oracle does not draw them, or the
+    problem has no rows."""
     fixed_scalars: tuple[str, ...] = ()
     """Scalars of the problem that no launch takes: the code can only hold their values, and nothing
     is said of others."""

@@ -60,13 +60,16 @@ def ignored_elements(problem: Problem, inputs: Arrays) -> dict[str, npt.NDArray[
 
 
 def is_row_data(problem: Problem, tensor: TensorSpec) -> bool:
-    """Return whether a tensor holds floating-point values of rows that one call is given."""
+    """Return whether a tensor holds floating-point values of rows that one call is given.
+
+    Without a row axis every tensor does that is not static: its last axis stands for columns.
+    """
     return (
         tensor.role != "out"
         and not tensor.static
         and tensor.dtype in _VALUES
         and tensor.layout == "row_major"
-        and problem.row_axis in tensor.shape
+        and (problem.row_axis is None or problem.row_axis in tensor.shape)
     )
 
 

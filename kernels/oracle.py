@@ -5,27 +5,32 @@ An `oracle.py` beside problem.yaml is trusted code of two functions:
     make_inputs(workload, rng, regime) -> {name: array}     every `in` and `inout` tensor
     expected(inputs, scalars) -> {name: Expected}           every `out` and `inout` tensor
 
-A `steps.py` beside it may have a third, `expected_in_steps` (Steps).
+A `steps.py` beside it may have a third, `expected_in_steps` (Steps). `expected` and
+`expected_in_steps` may take the workload as a third parameter. `REGIMES` names the regimes that
+`make_inputs` serves where it does not serve all of `input_regimes.py`.
 
 Arrays have the tensor's storage shape and numpy dtype (`dtypes.numpy_dtype`).
 """
 
 import importlib.util
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from kopt.config.errors import ToolError
 
+from .input_regimes import REGIMES
 from .problem import Problem, Workload
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 Inputs = dict[str, npt.NDArray[Any]]
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class Expected:
 
 
 class Oracle(Protocol):
-    """The two functions of an oracle.py."""
+    """The two functions of an oracle.py; `expected_at` calls the second."""
 
     def make_inputs(
         self, workload: Workload, rng: np.random.Generator, regime: str
@@ -111,7 +116,9 @@ def load_oracle(problem: Problem) -> Oracle:
     path = problem.folder / "oracle.py"
     if not path.is_file():
         raise ToolError(f"{path} is missing: every problem needs its oracle")
-    return cast(Oracle, _loaded(problem, path, ("make_inputs", "expected")))
+    oracle = cast(Oracle, _loaded(problem, path, ("make_inputs", "expected")))
+    _refuse_odd_regimes(path, served_regimes(oracle))
+    return oracle
 
 
 def load_steps(problem: Problem) -> Steps | None:
@@ -142,3 +149,54 @@ def _loaded(problem: Problem, path: Path, functions: tuple[str, ...]) -> ModuleT
         if not callable(getattr(module, name, None)):
             raise ToolError(f"{path} defines no function {name}()")
     return module
+
+
+def _refuse_odd_regimes(path: Path, named: object) -> None:
+    """Refuse a `REGIMES` that is no tuple of regimes with `normal` among them."""
+    found = cast(tuple[object, ...], named) if isinstance(named, tuple) else ()
+    if "normal" not in found or not set(found) <= set(REGIMES):
+        raise ToolError(
+            f"{path}: REGIMES is {named!r}; it is a tuple of {', '.join(REGIMES)}, and normal is"
+            " always one of them"
+        )
+
+
+def served_regimes(oracle: Oracle) -> tuple[str, ...]:
+    """Return the regimes of `input_regimes.py` that `make_inputs` serves; `normal` always."""
+    served: tuple[str, ...] = getattr(oracle, "REGIMES", REGIMES)
+    return served
+
+
+def expected_at(
+    oracle: Oracle, inputs: Arrays, scalars: Mapping[str, float | int], workload: Workload
+) -> dict[str, Expected]:
+    """Return every `out` and `inout` tensor; the oracle is told the workload if it takes it."""
+    return _called(oracle.expected, inputs, scalars, workload)
+
+
+def expected_in_steps_at(
+    steps: Steps, inputs: Arrays, scalars: Mapping[str, float | int], workload: Workload
+) -> Mapping[str, Between]:
+    """Return what `steps` says; it is told the workload if it takes it."""
+    return _called(steps.expected_in_steps, inputs, scalars, workload)
+
+
+def _called(
+    function: Callable[..., _Answer],
+    inputs: Arrays,
+    scalars: Mapping[str, float | int],
+    workload: Workload,
+) -> _Answer:
+    if _takes_workload(function):
+        return function(inputs, scalars, workload)
+    return function(inputs, scalars)
+
+
+def _takes_workload(function: Callable[..., object]) -> bool:
+    """Return whether a third argument must be given, or is called `workload`."""
+    given = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    places = [one for one in inspect.signature(function).parameters.values() if one.kind in given]
+    if len(places) < 3:
+        return False
+    third = places[2]
+    return third.default is inspect.Parameter.empty or third.name == "workload"

@@ -197,7 +197,7 @@ class _Resolver:
             value = self._axes[name]
             kind: ArgumentKind = "int32" if _fits_int32(value) else "int64"
             return Argument(kind=kind, name=name, value=value, is_axis=True)
-        for scalar in self._case.problem.scalars:
+        for scalar in self._case.problem.scalars_at(self._case.workload):
             if scalar.name == name:
                 return Argument(kind=scalar.dtype, name=name, value=scalar.value)
         if any(buffer.name == name for buffer in self._header.scratch):

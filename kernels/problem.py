@@ -7,7 +7,7 @@ the fp64 oracle that lies beside it, `roofline.py` counts bytes.
 from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -23,17 +23,23 @@ from .layouts import padded_sf_128x4_shape
 from .problem_scope import (
     all_axes,
     argument_name,
+    axes_name,
     axis_name,
     axis_value,
+    refuse_other_axes,
     scalar_value,
     workload_axes,
+    workload_name,
+    workload_scalars,
 )
-from .record import Record
+from .record import Record, SparseRecord
 from .yaml_types import NAMED, Flag, Mistake, Text, expression, form, known
 
 Role = Literal["in", "out", "inout"]
 Layout = Literal["row_major", "sf_128x4"]
 Tolerance = Literal["nvfp4", "fp8", "bf16", "fp16", "fp32", "fp64", "exact"]
+Use = Literal["check", "time", "both"]
+Precision = Literal["ieee", "tf32", "torch"]
 
 MAX_RANK = 5
 
@@ -48,6 +54,17 @@ TOLERANCES: dict[Tolerance, str] = {
     "exact": "equal: integers, and sums that every order of operations gives alike",
 }
 """What each asks of an output, in words; docs/correctness.md says more."""
+
+USES: dict[Use, str] = {
+    "check": "every check runs it; it is timed only where it is named",
+    "time": "a GPU checks and times it; the simulator never runs it",
+    "both": "every check runs it, and it is timed",
+}
+PRECISIONS: dict[Precision, str] = {
+    "ieee": "float32 products are IEEE float32, in libraries too",
+    "tf32": "libraries may round the operands of float32 products to TF32, 10 bits of mantissa",
+    "torch": "libraries do as torch does by default: IEEE products of matrices, TF32 convolutions",
+}
 
 _USUAL: tuple[tuple[str, Tolerance], ...] = (
     ("float8_e4m3fn", "fp8"),
@@ -96,19 +113,24 @@ class ScalarSpec(Record):
     value: Annotated[float | int, BeforeValidator(scalar_value)]
 
 
-class Workload(Record):
+class Workload(SparseRecord):
     """Concrete values for every axis of a problem; the kernel id is `<problem>_<workload>`."""
 
-    name: str
+    left_out: ClassVar[dict[str, object]] = {"use": "both", "scalars": {}}
+    name: Annotated[str, AfterValidator(workload_name)]
     axes: Annotated[dict[str, int], BeforeValidator(workload_axes)]
     """Variable and computed axes alike."""
+    use: Use = "both"
+    """Where it is run (`USES`)."""
+    scalars: Annotated[dict[str, float | int], BeforeValidator(workload_scalars)] = Field(
+        default_factory=dict[str, float | int]
+    )
+    """Scalars with another value than the problem's."""
 
     @model_validator(mode="after")
-    def _is_named_by_its_axes(self, info: ValidationInfo) -> Self:
+    def _says_its_own_axes(self, info: ValidationInfo) -> Self:
         if info.context is not None and info.context.is_whole:
-            wanted = "x".join(f"{axis.lower()}{self.axes[axis]}" for axis in info.context.variables)
-            if self.name != wanted:
-                raise Mistake(f"its axes ask for the name {wanted!r}")
+            refuse_other_axes(self.name, info.context, self.axes)
         return self
 
 
@@ -138,9 +160,10 @@ def usual_tolerance(tensors: Sequence[TensorSpec]) -> Tolerance:
     return "exact"
 
 
-class Problem(Record):
+class Problem(SparseRecord):
     """A folder under kernels/problems/, or a user's own folder of the same format."""
 
+    left_out: ClassVar[dict[str, object]] = {"precision": "ieee"}
     name: Annotated[Text, form(r"[a-z][a-z0-9_]{0,79}")]
     op_type: Text
     description: Text
@@ -152,13 +175,16 @@ class Problem(Record):
     tensors: Annotated[tuple[TensorSpec, ...], NAMED]
     """In call order."""
     scalars: Annotated[tuple[ScalarSpec, ...], NAMED] = ()
-    row_axis: Axis
-    """Rows along this axis are computed independently of one another."""
+    row_axis: Axis | None = None
+    """Rows along this axis are computed independently of one another; None where an output depends
+    on all of the inputs."""
     workloads: Annotated[tuple[Workload, ...], NAMED, Field(min_length=1)]
     tolerance: Tolerance = Field(
         default_factory=lambda data: usual_tolerance(data.get("tensors", ()))
     )
     """What is asked of the outputs: by their dtypes, unless `exact` asks for every bit."""
+    precision: Precision = "ieee"
+    """What float32 products of the problem's libraries may do (`PRECISIONS`)."""
     baselines: tuple[Baseline, ...] = ()
     flops: Annotated[str, expression("axes")] = "0"
     """Expression over the axes: floating-point operations of one call (kernels/roofline.py)."""
@@ -210,19 +236,33 @@ class Problem(Record):
         """Return the tensor called `name`; KeyError if there is none."""
         return {tensor.name: tensor for tensor in self.tensors}[name]
 
+    def scalars_at(self, workload: Workload) -> tuple[ScalarSpec, ...]:
+        """Return the scalars with the values that they have at `workload`."""
+        own = workload.scalars
+        return tuple(
+            scalar.model_copy(update={"value": own[scalar.name]}) if scalar.name in own else scalar
+            for scalar in self.scalars
+        )
+
+    def scalar_values(self, workload: Workload) -> dict[str, float | int]:
+        """Return the values of the scalars at `workload`, by name."""
+        return {scalar.name: scalar.value for scalar in self.scalars_at(workload)}
+
     def workload(self, name: str) -> Workload:
         """Return the workload called `name`; KeyError if there is none."""
         return {workload.name: workload for workload in self.workloads}[name]
 
 
-def make_workload(problem: Problem, given: Mapping[str, int]) -> Workload:
+def make_workload(
+    problem: Problem, given: Mapping[str, int], scalars: Mapping[str, float | int] | None = None
+) -> Workload:
     """Return the workload of these values of the variable axes, whether it is a named one or not.
 
     Raises:
         Mistake: A computed axis has no value there.
     """
-    name = "x".join(f"{axis.lower()}{given[axis]}" for axis in problem.variable_axes)
-    return Workload(name=name, axes=all_axes(problem.axes, given))
+    name = axes_name(problem.variable_axes, given)
+    return Workload(name=name, axes=all_axes(problem.axes, given), scalars=dict(scalars or {}))
 
 
 def tensor_shape(tensor: TensorSpec, axes: Mapping[str, int]) -> tuple[int, ...]:

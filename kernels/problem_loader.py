@@ -1,6 +1,6 @@
 """Finding problems: the packaged ones, a user's folder, and one kernel by its id."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +15,7 @@ from .yaml_records import read_record
 
 FILE_NAME = "problem.yaml"
 ORACLE_NAME = "oracle.py"
-MAX_FILE_BYTES = 64 * 1024
+MAX_FILE_BYTES = 1 << 20
 _MISTAKES_SHOWN = 5
 _NEAR_SHOWN = 5
 
@@ -67,7 +67,27 @@ def load_problems(extra: Path | None = None) -> dict[str, Problem]:
     Raises:
         ToolError: `extra` holds no problem, a problem has mistakes, or a name is taken.
     """
-    return {folder.name: _load(folder) for folder in _problem_folders(extra)}
+    problems = {folder.name: _load(folder) for folder in _problem_folders(extra)}
+    _refuse_ambiguous(problems)
+    return problems
+
+
+def _refuse_ambiguous(problems: Mapping[str, Problem]) -> None:
+    """Refuse a kernel id that two kernels have, or a kernel and a problem.
+
+    Raises:
+        ToolError: Names both, and what to do.
+    """
+    owners: dict[str, Problem] = {}
+    for problem in problems.values():
+        for kernel in problem.kernel_ids:
+            other = owners.setdefault(kernel, problem)
+            if other is not problem or kernel in problems:
+                other = problems.get(kernel, other)
+                raise ToolError(
+                    f"{problem.folder / FILE_NAME}: the kernel id {kernel!r} is also one of"
+                    f" {other.folder}; give its workload another name"
+                )
 
 
 def find_kernel(kernel_id: str, extra: Path | None = None) -> tuple[Problem, Workload]:
@@ -76,14 +96,18 @@ def find_kernel(kernel_id: str, extra: Path | None = None) -> tuple[Problem, Wor
     Only problems whose name begins the id are read, unless none of them has the kernel.
 
     Raises:
-        ToolError: No kernel has this id; the message has near matches.
+        ToolError: No kernel has this id, and the message has near matches; or two have it.
     """
-    for folder in _problem_folders(extra):
-        if kernel_id.startswith(f"{folder.name}_"):
-            problem = _load(folder)
-            for workload in problem.workloads:
-                if problem.kernel_id(workload) == kernel_id:
-                    return problem, workload
+    begun = {
+        folder.name: _load(folder)
+        for folder in _problem_folders(extra)
+        if f"{kernel_id}_".startswith(f"{folder.name}_")
+    }
+    _refuse_ambiguous(begun)
+    for problem in begun.values():
+        for workload in problem.workloads:
+            if problem.kernel_id(workload) == kernel_id:
+                return problem, workload
     problems = load_problems(extra)
     if kernel_id in problems:
         workloads = ", ".join(problems[kernel_id].kernel_ids)

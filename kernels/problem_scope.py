@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -16,6 +16,7 @@ from .yaml_types import Mistake, Unlike, checked_expression
 MAX_AXIS = 2**31 - 1
 
 _AXIS_NAME = re.compile(r"[A-Z][A-Z0-9]{0,15}")
+_WORKLOAD_NAME = re.compile(r"[a-z][a-z0-9_]{0,199}")
 
 
 @dataclass
@@ -27,6 +28,8 @@ class ProblemScope:
     is_whole: bool = True
     """Whether each axis has its value; else no workload can be judged by all of them."""
     arguments: set[str] = field(default_factory=set[str])
+    scalars: dict[str, str] = field(default_factory=dict[str, str])
+    """The dtype of each scalar."""
 
     @property
     def variables(self) -> list[str]:
@@ -79,11 +82,56 @@ def argument_name(name: str, info: ValidationInfo) -> str:
 
 
 def scalar_value(value: object, info: ValidationInfo) -> object:
-    """Return a finite number that the dtype before it can hold."""
-    is_float = info.data.get("dtype", "float32") == "float32"
+    """Return a finite number that the dtype before it can hold; workloads may then use its name."""
+    dtype, name = info.data.get("dtype", "float32"), info.data.get("name")
+    if info.context is not None and name is not None:
+        cast(ProblemScope, info.context).scalars[name] = dtype
+    return _number(value, dtype)
+
+
+def workload_scalars(value: object, info: ValidationInfo) -> object:
+    """Return the values of some of the problem's scalars."""
+    if info.context is None or not isinstance(value, dict):
+        return value
+    dtypes = cast(ProblemScope, info.context).scalars
+    for name, number in cast(dict[str, object], value).items():
+        if name not in dtypes:
+            known = near_matches(name, dtypes)
+            raise Mistake(f"{name[:80]!r} is no scalar of the problem; {known}", at=(name,))
+        _number(number, dtypes[name], at=(name,))
+    return cast(object, value)
+
+
+def _number(value: object, dtype: str, at: tuple[str, ...] = ()) -> object:
+    is_float = dtype == "float32"
     if type(value) is int or (type(value) is float and is_float and math.isfinite(value)):
         return value
-    raise Unlike("a finite number" if is_float else "an integer")
+    raise Unlike("a finite number" if is_float else "an integer", at=at)
+
+
+def workload_name(name: str, info: ValidationInfo) -> str:
+    """Return the name of a workload; one that looks like axes with values is judged with them."""
+    if info.context is not None and not _WORKLOAD_NAME.fullmatch(name):
+        raise Mistake(f"{name[:80]!r} does not have the form {_WORKLOAD_NAME.pattern}")
+    return name
+
+
+def axes_name(variables: Iterable[str], values: Mapping[str, int]) -> str:
+    """Return the name of a workload that says its variable axes: `r16xc256`."""
+    return "x".join(f"{axis.lower()}{values[axis]}" for axis in variables)
+
+
+def refuse_other_axes(name: str, scope: ProblemScope, axes: Mapping[str, int]) -> None:
+    """Refuse a name that says axes with values, and not those of the workload.
+
+    Raises:
+        Mistake: It has the name that these axes ask for.
+    """
+    letters = "|".join(axis.lower() for axis in scope.variables)
+    part = rf"(?:{letters})[0-9]+"
+    wanted = axes_name(scope.variables, axes)
+    if name != wanted and re.fullmatch(rf"{part}(?:x{part})*", name):
+        raise Mistake(f"its axes ask for the name {wanted!r}")
 
 
 def workload_axes(value: object, info: ValidationInfo) -> object:

@@ -1,15 +1,34 @@
 """The base of every record that crosses a process, the wire or the disk, and the diagnostic."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 
 class Record(BaseModel):
     """Frozen, closed to unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SparseRecord(Record):
+    """A record whose text leaves out some fields where they have their defaults.
+
+    A field that comes later so leaves the texts of records as they were that do not use it, and
+    digests of these.
+    """
+
+    left_out: ClassVar[dict[str, object]] = {}
+    """The fields, each with its default."""
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = write(self)
+        for name, default in self.left_out.items():
+            if name in written and getattr(self, name) == default:
+                del written[name]
+        return written
 
 
 class ToldRecord(Record):

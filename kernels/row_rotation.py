@@ -43,7 +43,7 @@ def rotate_inputs(
         targets: Arrays of the same shapes and dtypes to write to and return. Much faster than new
             ones where memory is used again: no page of it is new.
     """
-    return _Rolling(problem, (problem.row_axis,), axes, shift).rolled(arrays, targets)
+    return _Rolling(problem, _row_axes(problem), axes, shift).rolled(arrays, targets)
 
 
 def rotate_outputs(
@@ -70,19 +70,27 @@ def padded_row_axes(problem: Problem) -> tuple[str, ...]:
     Raises:
         ToolError: An output has an axis that is computed from the rows in another way.
     """
-    found = [problem.row_axis]
+    found = _row_axes(problem)
+    if not found:
+        return ()
+    (rows,) = found
     names = {name for t in problem.tensors if t.role != "in" for name in t.shape}
-    for name in sorted(names - {problem.row_axis}):
+    for name in sorted(names - {rows}):
         expression = problem.axes[name]
-        if expression is None or problem.row_axis not in expression_names(expression):
+        if expression is None or rows not in expression_names(expression):
             continue
-        if not expression.replace(" ", "").startswith(f"align_up({problem.row_axis},"):
+        if not expression.replace(" ", "").startswith(f"align_up({rows},"):
             raise ToolError(
                 f"problem {problem.name}: rows of outputs cannot be found along axis "
-                f"{name} = {expression}; write align_up({problem.row_axis}, n) for padded rows"
+                f"{name} = {expression}; write align_up({rows}, n) for padded rows"
             )
-        found.append(name)
-    return tuple(found)
+        found = (*found, name)
+    return found
+
+
+def _row_axes(problem: Problem) -> tuple[str, ...]:
+    """Return the row axis; none where a problem has no rows, so that nothing rolls."""
+    return () if problem.row_axis is None else (problem.row_axis,)
 
 
 @dataclass(frozen=True)
@@ -91,7 +99,7 @@ class _Rolling:
 
     problem: Problem
     row_axes: tuple[str, ...]
-    """`row_axis`, then those that pad it."""
+    """`row_axis`, then those that pad it; none where the problem has no rows."""
     axes: Mapping[str, int]
     shift: int
 
@@ -125,10 +133,11 @@ class _Rolling:
 
     def _roll(self, target: npt.NDArray[Any], source: npt.NDArray[Any], places: list[int]) -> None:
         """Roll the first rows along each of `places`; what lies behind them is copied."""
-        rows = self.axes[self.problem.row_axis]
-        shift = self.shift % rows
         if not places:
             copy_wide(target, source)
+            return
+        rows = self.axes[self.row_axes[0]]
+        shift = self.shift % rows
         for place in places:
             to, of = np.moveaxis(target, place, 0), np.moveaxis(source, place, 0)
             copy_wide(to[shift:rows], of[: rows - shift])

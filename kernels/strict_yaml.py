@@ -15,7 +15,7 @@ import yaml
 
 from kopt.config.yaml_mistakes import yaml_problem
 
-MAX_BYTES = 64 * 1024
+MAX_BYTES = 1 << 20
 MAX_DEPTH = 12
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")

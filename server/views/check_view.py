@@ -13,6 +13,8 @@ from kopt.tools.facts.check_facts import (
     fixed_scalar_words,
     hidden_shape_words,
     inputs_words,
+    passed_over_words,
+    regime_words,
     sanitizer_words,
     unexecuted_words,
 )
@@ -126,9 +128,14 @@ def _workloads(result: CheckResult) -> Table:
 def _reach(result: CheckResult) -> Iterator[Text]:
     """Yield what the result rests on beside the problem's own shapes, and what it does not."""
     shapes, fixed = hidden_shape_words(result), fixed_scalar_words(result)
+    waiting, regimes = passed_over_words(result), regime_words(result)
     not_run = unexecuted_words(result)
+    if waiting is not None:
+        yield Text(f"Passed over: {waiting}", style="yellow")
     if shapes is not None:
         yield Text(f"Other shapes: {shapes}")
+    if regimes is not None:
+        yield Text(f"Regimes left out: {regimes}", style="yellow")
     if fixed is not None:
         yield Text(f"Fixed scalars: {fixed}", style="yellow")
     races = result.race_check

@@ -9,7 +9,15 @@ from rich.text import Text
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.kernels.problem import TOLERANCES, Problem, TensorSpec, Workload, storage_shape
+from kopt.kernels.problem import (
+    PRECISIONS,
+    TOLERANCES,
+    USES,
+    Problem,
+    TensorSpec,
+    Workload,
+    storage_shape,
+)
 from kopt.kernels.roofline import ByteModel, Roofline
 from kopt.kernels.shipped_kernels import ShippedKernel
 from kopt.tools.bench.receipt_file import read_receipt
@@ -31,11 +39,17 @@ def problem_view(
         f"{name} = {workload.axes[name]}" + (f" ({expression})" if expression else "")
         for name, expression in problem.axes.items()
     )
-    yield Text(f"Axes: {', '.join(axes)}; rows along {problem.row_axis} are independent")
+    rows = "no axis has independent rows"
+    if problem.row_axis is not None:
+        rows = f"rows along {problem.row_axis} are independent"
+    yield Text(f"Axes: {', '.join(axes)}; {rows}")
     if problem.scalars:
-        scalars = (f"{item.name} = {item.value} ({item.dtype})" for item in problem.scalars)
+        values = problem.scalars_at(workload)
+        scalars = (f"{item.name} = {item.value} ({item.dtype})" for item in values)
         yield Text(f"Scalars: {', '.join(scalars)}")
     yield Text(f"Tolerance {problem.tolerance}: {TOLERANCES[problem.tolerance]}")
+    if problem.precision != "ieee":
+        yield Text(f"Precision {problem.precision}: {PRECISIONS[problem.precision]}")
     yield _heading("Tensors, in call order")
     yield _tensor_table(problem.tensors, workload, model)
     yield Text(
@@ -45,7 +59,7 @@ def problem_view(
     yield _heading("Time floors from the data sheets (computed, not predictions)")
     yield _roofline_table(rooflines)
     yield _heading("Workloads")
-    yield Text("\n".join(problem.kernel_ids))
+    yield Text("\n".join(_workload_lines(problem)))
     yield _heading("Baselines")
     yield Text("\n".join(_baseline_lines(problem)))
 
@@ -160,6 +174,12 @@ def _roofline_table(rooflines: Sequence[Roofline]) -> RenderableType:
         for line in rooflines
     )
     return grid(*_ROOFLINES, rows=rows, header_style="dim")
+
+
+def _workload_lines(problem: Problem) -> Iterator[str]:
+    for one in problem.workloads:
+        use = "" if one.use == "both" else f"  ({one.use}: {USES[one.use]})"
+        yield f"{problem.kernel_id(one)}{use}"
 
 
 def _baseline_lines(problem: Problem) -> Iterator[str]:

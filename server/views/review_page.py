@@ -20,6 +20,8 @@ from kopt.tools.facts.check_facts import (
     check_summary,
     fixed_scalar_words,
     hidden_shape_words,
+    passed_over_words,
+    regime_words,
     sanitizer_words,
     unexecuted_words,
 )
@@ -141,8 +143,13 @@ def _check_lines(result: ReviewResult) -> Iterator[str]:
         seeds = counted(hidden, "hidden seed")
         yield f"Inputs: the regimes of level {check.level}, {seeds} drawn for this check alone"
     shapes, scalars = hidden_shape_words(check), fixed_scalar_words(check)
+    waiting, regimes = passed_over_words(check), regime_words(check)
+    if waiting is not None:
+        yield f"Passed over: {waiting}"
     if shapes is not None:
         yield f"Other shapes: {shapes}"
+    if regimes is not None:
+        yield f"Regimes left out: {regimes}"
     if scalars is not None:
         yield f"Fixed scalars: {scalars}"
     if check.race_check is not None and check.race_check.outcome == "passed":

@@ -69,7 +69,7 @@ def test_scalar_has_the_value_of_the_subset(text: str, value: object) -> None:
         ("a: \ud800", 10, "U+D800"),
         ("[" * 13 + "]" * 13, 10, "nested deeper than 12"),
         ("[" * 20_000, 10, "nested deeper than 12"),
-        ("a: " + "x" * 70_000, 10, "more than 65536 bytes"),
+        ("a: " + "x" * 1_100_000, 10, "more than 1048576 bytes"),
     ],
 )
 def test_text_outside_the_subset_is_refused_with_its_line(

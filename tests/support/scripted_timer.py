@@ -14,7 +14,7 @@ from kopt.config.gpu_specs import GpuSpec, load_gpus
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.record import Diagnostic
-from kopt.kernels.row_rotation import rotate_outputs
+from kopt.kernels.set_contents import distinct_contents, outputs_of_set
 from kopt.kernels.status import Status
 from kopt.tools.devices.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.devices.timer import (
@@ -215,17 +215,18 @@ class ScriptedSession:
         assert self._last is not None
         self._timer.collected_after.append(self._sequences)
         request = self._request
-        data = case_of(request.problem, request.inputs)
-        right = right_outputs(request.problem, data, request.poison)
-        rows = request.workload.axes[request.problem.row_axis]
+        problem, axes = request.problem, request.workload.axes
+        right = [
+            right_outputs(problem, case_of(problem, inputs), request.poison)
+            for inputs in request.draws
+        ]
+        contents = distinct_contents(problem, axes, len(right))
         order = np.random.default_rng(request.layout_seed).permutation(self._script.sets)
-        rotations = tuple(int(place) % rows for place in order)
+        rotations = tuple(int(place) % contents for place in order)
         outputs = [
             {
                 name: array.copy()
-                for name, array in rotate_outputs(
-                    request.problem, request.workload.axes, right, rotation
-                ).items()
+                for name, array in outputs_of_set(problem, axes, right, rotation).items()
             }
             for rotation in rotations
         ]

@@ -13,7 +13,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.record import Diagnostic
-from kopt.kernels.row_rotation import rotate_outputs
+from kopt.kernels.set_contents import distinct_contents, outputs_of_set
 from kopt.kernels.status import Status
 from kopt.tools.devices.device import Arrays, ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.devices.timer import (
@@ -120,8 +120,10 @@ class SimTimingSession:
         assert isinstance(side, CandidateSide)
         checked = self._outputs[side.cubin_path, request.poison]
         axes = request.workload.axes
-        rotations = tuple(place % axes[request.problem.row_axis] for place in places or range(SETS))
-        outputs = tuple(rotate_outputs(request.problem, axes, checked, k) for k in rotations)
+        assert request.problem.row_axis is not None  # the last execution stands for every draw
+        contents = distinct_contents(request.problem, axes, 1)
+        rotations = tuple(place % contents for place in places or range(SETS))
+        outputs = tuple(outputs_of_set(request.problem, axes, [checked], k) for k in rotations)
         return SetOutputs(rotations, outputs)
 
     def warm_us(self, side: int) -> float:

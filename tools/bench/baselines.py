@@ -87,7 +87,7 @@ def choose_library(
     like = _like(checked)
     failed: tuple[RejectedBaseline, ...] = ()
     if kept is None and like:
-        like, failed = sort_paths(case, data, like)
+        like, failed = sort_paths(case, like)
         if like:
             fastest, *others = (one.path for one in like)
             keep(case.settings, key, KeptChoice(fastest=fastest, slower=tuple(others)))
@@ -128,7 +128,7 @@ _ROUNDS = 4
 
 
 def sort_paths(
-    case: TimedCase, data: CaseData, paths: Sequence[BaselineSide]
+    case: TimedCase, paths: Sequence[BaselineSide]
 ) -> tuple[tuple[BaselineSide, ...], tuple[RejectedBaseline, ...]]:
     """Return the paths, fastest first, and those that fail when they are timed.
 
@@ -138,7 +138,7 @@ def sort_paths(
     left = list(paths)
     failed: list[RejectedBaseline] = []
     while len(left) > 1:
-        request = timing_request(case, data, tuple(path.side for path in left))
+        request = timing_request(case, tuple(path.side for path in left))
         times = _replay_all(case, request)
         if not isinstance(times, TimingFailure):
             order = sorted(range(len(left)), key=lambda place: times[place])

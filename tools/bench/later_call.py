@@ -1,12 +1,13 @@
 """One more call behind the timed ones, on inputs that none of them had.
 
 The sets of a session hold the timed inputs with other rows first, so that a result kept from an
-earlier call is wrong in the next. With fewer rows than sets contents come again: a candidate that
-left its results in shared memory could find them there. This call finds what the last timed call
-left, as a checked call never does, and other inputs.
+earlier call is wrong in the next. With fewer rows than sets, or without rows, contents come again:
+a candidate that left its results in shared memory could find them there. This call finds what the
+last timed call left, as a checked call never does, and other inputs.
 """
 
 from kopt.kernels.record import Diagnostic
+from kopt.kernels.set_contents import distinct_contents
 from kopt.kernels.status import Status
 from kopt.tools.check.case_data import CaseKey, make_case_data
 from kopt.tools.check.hidden_seeds import draw_hidden_seeds
@@ -20,7 +21,8 @@ from .timed_outputs import TimedFinding
 
 def contents_repeat(case: TimedCase, session: TimingSession) -> bool:
     """Return whether several sets of a replay hold the same inputs."""
-    return case.workload.axes[case.problem.row_axis] < session.facts.sets
+    contents = distinct_contents(case.problem, case.workload.axes, len(case.draws))
+    return contents < session.facts.sets
 
 
 def later_call(

@@ -131,7 +131,7 @@ def time_side_by_side(
         seed=case.seed,
     )
     sides.append(EmptySide(plan=contest.candidate.plan))
-    request = timing_request(case, contest.verified.data, tuple(sides))
+    request = timing_request(case, tuple(sides))
     with case.device.open_timing(request) as session:
         if isinstance(session, TimingFailure):
             timed: Timed | TimingFailure = session

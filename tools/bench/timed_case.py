@@ -17,6 +17,7 @@ from kopt.config.errors import InfraError
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.set_contents import draw_count
 from kopt.kernels.status import Status
 from kopt.tools.check.case_data import CaseData, CaseKey, make_case_data
 from kopt.tools.check.cases import InputCase, Run
@@ -55,13 +56,16 @@ class TimedCase:
         return self.device.gpu
 
     @cached_property
-    def data(self) -> CaseData:
-        """Inputs and references, loaded when they are first asked for, and once for all sides.
+    def draws(self) -> tuple[CaseData, ...]:
+        """Inputs and references of each draw, made when first asked for, once for all sides.
 
         Raises:
             ToolError: The problem's oracle is at fault.
         """
-        return make_case_data(CaseKey(self.problem, self.workload, self.input_seed, REGIME))
+        return tuple(
+            make_case_data(CaseKey(self.problem, self.workload, self.input_seed + number, REGIME))
+            for number in range(draw_count(self.problem, self.workload, self.gpu.l2_bytes))
+        )
 
     def key(self, kind: str, **more: str) -> dict[str, str]:
         """Return what a record that is kept of this kernel on this device is kept under."""
@@ -76,23 +80,49 @@ class TimedCase:
 
 
 @dataclass(frozen=True)
-class Verified:
-    """A side that computes what the oracle does on the timed inputs."""
+class VerifiedDraw:
+    """What a side computes on one draw of the timed inputs, as the oracle does."""
 
     data: CaseData
     outputs: Arrays
     """Outputs of one execution under the timing's poison: what timed calls must give, rotated."""
 
 
+@dataclass(frozen=True)
+class Verified:
+    """A side that computes what the oracle does on the timed inputs."""
+
+    draws: tuple[VerifiedDraw, ...]
+    """One, whose rows rotate; several where the problem has no rows (kernels/set_contents.py)."""
+
+    @property
+    def data(self) -> CaseData:
+        """Inputs and references of the first draw."""
+        return self.draws[0].data
+
+
 def verify(case: TimedCase, program: Program, device: Device) -> Verified | JudgedRun:
-    """Execute `program` on the timed inputs, once under each poison, and judge what it wrote.
+    """Execute `program` on each draw of the timed inputs, under both poisons, and judge it.
 
     `device` is the timing device, or what stands for a library's function on it. A run that
     faulted or was refused is returned as its report.
     """
+    draws: list[VerifiedDraw] = []
+    for number in range(draw_count(case.problem, case.workload, case.gpu.l2_bytes)):
+        verified = _verify_draw(case, program, device, number)
+        if isinstance(verified, JudgedRun):
+            return verified
+        draws.append(verified)
+    return Verified(tuple(draws))
+
+
+def _verify_draw(
+    case: TimedCase, program: Program, device: Device, number: int
+) -> VerifiedDraw | JudgedRun:
     runs = (Run(case.poison, 0), Run(other_poison(case.poison), 0))
-    checked = InputCase(case.workload, case.input_seed, hidden=True, regime=REGIME, runs=runs)
-    shared = SharedCase(program, checked, lambda: case.data)
+    seed = case.input_seed + number
+    checked = InputCase(case.workload, seed, hidden=True, regime=REGIME, runs=runs)
+    shared = SharedCase(program, checked, lambda: case.draws[number])
     reports: list[JudgedRun] = []
     for run in runs:
         report = execute_run(shared, run, device)
@@ -102,18 +132,20 @@ def verify(case: TimedCase, program: Program, device: Device) -> Verified | Judg
     unwritten = compare_poisons(shared, (runs[0], reports[0]), (runs[1], reports[1]))
     if unwritten is not None:
         return unwritten
-    return Verified(shared.data(), reports[0].outcome.outputs)
+    return VerifiedDraw(shared.data(), reports[0].outcome.outputs)
 
 
-def timing_request(case: TimedCase, data: CaseData, sides: tuple[Side, ...]) -> TimingRequest:
+def timing_request(case: TimedCase, sides: tuple[Side, ...]) -> TimingRequest:
     """Return a session of `sides` over the timed inputs."""
+    first, *more = (dict(one.inputs) for one in case.draws)
     return TimingRequest(
         problem=case.problem,
         workload=case.workload,
         sides=sides,
-        inputs=dict(data.inputs),
+        inputs=first,
         poison=case.poison,
         layout_seed=case.seed,
+        more_inputs=tuple(more),
     )
 
 

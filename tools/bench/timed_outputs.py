@@ -1,8 +1,9 @@
 """The outputs of timed calls beside the checked ones: what was timed is what was verified.
 
 Every set of a replay holds the timed inputs with their rows rotated, so its outputs are those of
-the checked execution, rotated. Most kernels give the same bits; those that do not are judged by
-the gates of correctness. What a finding says is its class, no more.
+the checked execution, rotated; without rows it holds one of several draws, each checked by itself.
+Most kernels give the same bits; those that do not are judged by the gates of correctness. What a
+finding says is its class, no more.
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from kopt.kernels.bench_result import TimedOutputs
 from kopt.kernels.record import Diagnostic
-from kopt.kernels.row_rotation import rotate_outputs
+from kopt.kernels.set_contents import as_drawn, distinct_contents, outputs_of_set
 from kopt.kernels.status import Status
 from kopt.kernels.wide_work import count_differing
 from kopt.tools.check.judge import judge
@@ -23,11 +24,11 @@ from kopt.tools.check.output import initial_bits
 from kopt.tools.devices.device import Arrays
 from kopt.tools.devices.timer import SetOutputs
 
-from .timed_case import TimedCase, Verified
+from .timed_case import TimedCase, Verified, VerifiedDraw
 
 _MOST_DIFFERENT = 8
 _SAMPLED = 8
-_SHIFTS_TRIED = 4  # equal rows, as of zeros, give several
+_CONTENTS_TRIED = 4  # equal rows, as of zeros, give several
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,9 @@ class OutputInspector:
         differing = {place: count for place, count in differing_bytes.items() if count}
         judged = self._sample(differing)
         for place in judged:
-            outputs = self._rotated_back(collected, place)
-            if judge(self.verified.data, outputs, self.case.poison).finding is not None:
-                self.finding = self._finding(outputs)
+            draw, outputs = self._as_drawn(collected, place)
+            if judge(draw.data, outputs, self.case.poison).finding is not None:
+                self.finding = self._finding(draw, outputs)
                 return False
         self.counts = TimedOutputs(
             calls=self.counts.calls + len(differing_bytes),
@@ -72,15 +73,16 @@ class OutputInspector:
     def _differing_bytes(self, collected: SetOutputs) -> dict[int, int]:
         """Return how many bytes of each set, by its place, are not the checked ones."""
         problem, axes = self.case.problem, self.case.workload.axes
+        checked = [draw.outputs for draw in self.verified.draws]
+        contents = distinct_contents(problem, axes, len(checked))
         places: dict[int, list[int]] = {}
         for place, rotation in enumerate(collected.rotations):
-            places.setdefault(rotation % axes[problem.row_axis], []).append(place)
-        checked = self.verified.outputs
+            places.setdefault(rotation % contents, []).append(place)
         if not self._wanted:
-            self._wanted = {name: np.empty_like(array) for name, array in checked.items()}
+            self._wanted = {name: np.empty_like(array) for name, array in checked[0].items()}
         found: dict[int, int] = {}
         for rotation, alike in places.items():  # one rotation of the checked outputs at a time
-            rotate_outputs(problem, axes, checked, rotation, self._wanted)
+            outputs_of_set(problem, axes, checked, rotation, self._wanted)
             for place in alike:
                 outputs = collected.outputs[place]
                 found[place] = sum(
@@ -89,10 +91,12 @@ class OutputInspector:
                 )
         return found
 
-    def _rotated_back(self, collected: SetOutputs, place: int) -> Arrays:
+    def _as_drawn(self, collected: SetOutputs, place: int) -> tuple[VerifiedDraw, Arrays]:
+        """Return the outputs of a set in the order of rows of its draw, and that draw."""
         problem, axes = self.case.problem, self.case.workload.axes
-        shift = -collected.rotations[place]
-        return rotate_outputs(problem, axes, collected.outputs[place], shift)
+        outputs, contents = collected.outputs[place], collected.rotations[place]
+        draw, turned = as_drawn(problem, axes, outputs, contents)
+        return self.verified.draws[draw], turned
 
     def _sample(self, differing: Mapping[int, int]) -> list[int]:
         """Return the sets to judge: those that differ most, and some of the others."""
@@ -101,8 +105,8 @@ class OutputInspector:
         sampled: list[int] = self.rng.permutation(len(rest))[:_SAMPLED].tolist()
         return most + [rest[place] for place in sampled]
 
-    def _finding(self, outputs: Arrays) -> TimedFinding:
-        replayed = self._is_unwritten(outputs) or self._is_another_call(outputs)
+    def _finding(self, draw: VerifiedDraw, outputs: Arrays) -> TimedFinding:
+        replayed = self._is_unwritten(draw, outputs) or self._is_another_call(outputs)
         return TimedFinding(
             Status.REWARD_HACK if replayed else Status.INCORRECT,
             Diagnostic(
@@ -111,37 +115,40 @@ class OutputInspector:
             ),
         )
 
-    def _is_unwritten(self, outputs: Arrays) -> bool:
+    def _is_unwritten(self, draw: VerifiedDraw, outputs: Arrays) -> bool:
         """Return whether the call left every output as it was."""
-        judged = judge(self.verified.data, outputs, self.case.poison).outputs
-        inputs = self.verified.data.inputs
+        judged = judge(draw.data, outputs, self.case.poison).outputs
+        inputs = draw.data.inputs
         return all(
             np.array_equal(output.bits, initial_bits(output, self.case.poison, inputs.get(name)))
             for name, output in judged.items()
         )
 
     def _is_another_call(self, outputs: Arrays) -> bool:
-        """Return whether the outputs are right ones of inputs rotated in another way."""
+        """Return whether the outputs are right ones of another draw, or of another rotation."""
         problem, axes = self.case.problem, self.case.workload.axes
-        for shift in self._possible_shifts(outputs)[:_SHIFTS_TRIED]:
-            rotated = rotate_outputs(problem, axes, self.verified.outputs, shift)
+        checked = [draw.outputs for draw in self.verified.draws]
+        for contents in self._possible_contents(outputs)[:_CONTENTS_TRIED]:
+            others = outputs_of_set(problem, axes, checked, contents)
             if all(
                 np.array_equal(_bytes(array), _bytes(outputs[name]))
-                for name, array in rotated.items()
+                for name, array in others.items()
             ):
                 return True
         return False
 
-    def _possible_shifts(self, outputs: Arrays) -> list[int]:
+    def _possible_contents(self, outputs: Arrays) -> list[int]:
         """Return where the first row of one checked output stands in `outputs`."""
         row_axis = self.case.problem.row_axis
+        if row_axis is None:
+            return list(range(len(self.verified.draws)))
         for tensor in self.case.problem.tensors:
             if tensor.role == "in" or tensor.layout != "row_major" or row_axis not in tensor.shape:
                 continue
             axis = tensor.shape.index(row_axis)
             wanted, got = (
                 np.moveaxis(array, axis, 0).reshape(array.shape[axis], -1)
-                for array in (self.verified.outputs[tensor.name], outputs[tensor.name])
+                for array in (self.verified.draws[0].outputs[tensor.name], outputs[tensor.name])
             )
             same = (_bits(got) == _bits(wanted)[0]).all(axis=1)
             return np.flatnonzero(same).tolist()

@@ -12,7 +12,14 @@ import numpy.typing as npt
 from kopt.config.errors import KoptError, ToolError
 from kopt.kernels.case_inputs import CASE_REGIMES, draw_inputs, fill_ignored
 from kopt.kernels.dtypes import numpy_dtype
-from kopt.kernels.oracle import Arrays, Between, load_oracle, load_steps
+from kopt.kernels.oracle import (
+    Arrays,
+    Between,
+    expected_at,
+    expected_in_steps_at,
+    load_oracle,
+    load_steps,
+)
 from kopt.kernels.problem import Problem, Workload, storage_shape
 
 from .oracle_memory import allowance_bytes, limited_memory
@@ -25,6 +32,7 @@ class CaseKey:
 
     problem: Problem
     workload: Workload
+    """Its scalars are those of the case (scalars.py)."""
     seed: int
     regime: str
 
@@ -57,9 +65,9 @@ def make_case_data(key: CaseKey) -> CaseData:
     with _oracle_call(key, "make_inputs"):
         inputs = draw_inputs(key.problem, oracle, key.workload, rng, key.regime)
     _refuse_wrong_arrays(key, inputs, ("in", "inout"))
-    scalars = {scalar.name: scalar.value for scalar in key.problem.scalars}
+    scalars = key.problem.scalar_values(key.workload)
     with _oracle_call(key, "expected"):
-        expected = oracle.expected(inputs, scalars)
+        expected = expected_at(oracle, inputs, scalars, key.workload)
     _refuse_wrong_arrays(
         key, {name: entry.rounded for name, entry in expected.items()}, ("out", "inout")
     )
@@ -79,9 +87,9 @@ def in_steps_of(key: CaseKey, inputs: Arrays) -> InSteps:
         steps = load_steps(key.problem)
         if steps is None:
             return {}
-        scalars = {scalar.name: scalar.value for scalar in key.problem.scalars}
+        scalars = key.problem.scalar_values(key.workload)
         with _oracle_call(key, "expected_in_steps", "steps.py"):
-            return steps.expected_in_steps(inputs, scalars)
+            return expected_in_steps_at(steps, inputs, scalars, key.workload)
 
     return compute
 

@@ -33,6 +33,8 @@ LEVEL_REGIMES: dict[CheckLevel, tuple[str, ...]] = {
     "full": ("normal", "mixed", "zero_blocks", "outliers", "tiny", "huge", "channels", "edges"),
 }
 """Regimes that a level asks for, ordinary inputs first."""
+_MANY_SCALES = "mixed"
+"""What stands for `assorted` where a problem has no rows."""
 _ORDINARY, *_SPECIAL = LEVEL_REGIMES["full"]
 _ONLY_LARGE = ("zero_blocks", "edges", "channels")
 """What a domain of large workloads meets beside `assorted`, whose integers (masks) are ordinary."""
@@ -85,9 +87,17 @@ def buffer_bytes(problem: Problem, workload: Workload) -> int:
 
 
 def plan_cases(
-    problem: Problem, workloads: tuple[Workload, ...], level: CheckLevel, seeds: Seeds
+    problem: Problem,
+    workloads: tuple[Workload, ...],
+    level: CheckLevel,
+    seeds: Seeds,
+    regimes: tuple[str, ...] = SINGLE_REGIMES,
 ) -> tuple[InputCase, ...]:
-    """Return every case of a check, small workloads first so that a wrong kernel is known soon."""
+    """Return every case of a check, small workloads first so that a wrong kernel is known soon.
+
+    Workloads that are there to be timed come last, and have the cases of large ones. No case has a
+    regime that is not among `regimes`.
+    """
     if level == "quick":
         runs = tuple(Run(poison, 0) for poison in POISONS)
         return tuple(
@@ -95,14 +105,18 @@ def plan_cases(
             for workload in workloads
             for regime in LEVEL_REGIMES["quick"]
         )
-    ordered = sorted(workloads, key=lambda workload: buffer_bytes(problem, workload))
+    ordered = sorted(workloads, key=lambda one: (one.use == "time", buffer_bytes(problem, one)))
+    every = ASSORTED if problem.row_axis is not None else _MANY_SCALES
+    served = (ASSORTED, *regimes)
+    small = tuple(one for one in _SPECIAL if one in regimes) or (_ORDINARY,)
     cases: list[InputCase] = []
     for turn, workload in enumerate(ordered):
-        if buffer_bytes(problem, workload) <= MEDIUM_BYTES:
-            cases += _cases(workload, seeds, turn)
+        if workload.use != "time" and buffer_bytes(problem, workload) <= MEDIUM_BYTES:
+            cases += _cases(workload, seeds, turn, small)
             continue
-        special = (ASSORTED,) if cases else (ASSORTED, *_ONLY_LARGE)
-        cases += _large_cases(problem, workload, seeds, special)
+        special = (every,) if cases else (every, *_ONLY_LARGE)
+        asked = tuple(one for one in special if one in served)
+        cases += _large_cases(problem, workload, seeds, asked)
     return tuple(cases)
 
 
@@ -111,17 +125,18 @@ def is_large(problem: Problem, workload: Workload) -> bool:
     return buffer_bytes(problem, workload) > LARGE_BYTES
 
 
-def _cases(workload: Workload, seeds: Seeds, turn: int) -> list[InputCase]:
+def _cases(
+    workload: Workload, seeds: Seeds, turn: int, special: tuple[str, ...]
+) -> list[InputCase]:
     """Return one case per regime and one per seed, whichever are more, then hidden ones.
 
     `turn` shifts the regimes, so that over a domain the hidden seeds meet each of them. The last
     cases have the problem's own scalars, one of them ordinary inputs and one a regime of the draw.
     """
     pool = [(seed, False) for seed in seeds.visible] + [(seed, True) for seed in seeds.hidden]
-    count = max(len(pool), len(SINGLE_REGIMES))
-    shift = turn % len(_SPECIAL)
-    special = (*_SPECIAL[shift:], *_SPECIAL[:shift])
-    regimes = (_ORDINARY, *islice(cycle(special), count - 1))
+    count = max(len(pool), 1 + len(special))
+    shift = turn % len(special)
+    regimes = (_ORDINARY, *islice(cycle((*special[shift:], *special[:shift])), count - 1))
     cases: list[InputCase] = []
     schedule = 0
     for (seed, hidden), regime in zip(islice(cycle(pool), count), regimes, strict=True):
@@ -129,7 +144,7 @@ def _cases(workload: Workload, seeds: Seeds, turn: int) -> list[InputCase]:
         runs = tuple(Run(poison, schedule + i) for i, poison in enumerate(poisons))
         schedule += len(runs)
         cases.append(InputCase(workload, seed, hidden=hidden, regime=regime, runs=runs))
-    drawn = Random(f"{seeds.hidden}/{workload.name}").choice(_SPECIAL)
+    drawn = Random(f"{seeds.hidden}/{workload.name}").choice(special)
     for seed, regime in zip(seeds.hidden, (_ORDINARY, drawn), strict=False):
         runs = (Run(POISONS[schedule % 2], schedule),)
         schedule += 1

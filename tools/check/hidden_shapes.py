@@ -83,7 +83,7 @@ class _Draw:
             kind = self.rng.choice(("any", "round"))
         for value in sorted(self.rng.sample(values, len(values)), key=_LAST[kind]):
             for base in self._bases(axis):
-                if self._takes({**base, axis: value}):
+                if self._takes(base, {axis: value}):
                     return
 
     def larger_one(self, axis: str) -> None:
@@ -95,36 +95,44 @@ class _Draw:
             for _ in range(_TRIES):
                 value = int(_LARGER.start * (fits / _LARGER.start) ** self.rng.random())
                 value -= self.rng.choice((0, value % _ROUND))
-                if self._takes({**base, axis: value}):
+                if self._takes(base, {axis: value}):
                     return
 
-    def _fitting(self, base: Mapping[str, int], axis: str) -> int:
+    def _fitting(self, base: Workload, axis: str) -> int:
         try:
-            one = make_workload(self.case.problem, {**base, axis: 64})
+            one = make_workload(self.case.problem, {**base.axes, axis: 64})
         except Mistake:
             return 0
         each = buffer_bytes(self.case.problem, one) / 64
         return min(int(self.left_bytes / each), _LARGER.stop - 1)
 
-    def _bases(self, axis: str) -> list[dict[str, int]]:
-        """Return the values of the other axes in the domain, in an order of the draw."""
-        problem = self.case.problem
-        kept = {
-            tuple(entry.axes[name] for name in problem.variable_axes if name != axis): entry
-            for entry in self.case.domain
-        }
-        found = [{n: one.axes[n] for n in problem.variable_axes} for one in kept.values()]
-        return self.rng.sample(found, len(found))
+    def _bases(self, axis: str) -> list[Workload]:
+        """Return workloads of the domain with other axes or scalars, in an order of the draw.
 
-    def _takes(self, given: Mapping[str, int]) -> bool:
-        """Take the shape if it is affordable, claimed, and served by a build."""
+        Those that are there to be timed take no part while others are there.
+        """
+        variables = self.case.problem.variable_axes
+        domain = self.case.domain
+        kept = {
+            (
+                tuple(entry.axes[name] for name in variables if name != axis),
+                tuple(sorted(entry.scalars.items())),
+            ): entry
+            for entry in tuple(one for one in domain if one.use != "time") or domain
+        }
+        return self.rng.sample(list(kept.values()), len(kept))
+
+    def _takes(self, base: Workload, given: Mapping[str, int]) -> bool:
+        """Take `base` with other axes if it is affordable, claimed, and served by a build."""
+        problem = self.case.problem
         try:
-            shape = make_workload(self.case.problem, given)
+            shape = make_workload(problem, {**base.axes, **given}, base.scalars)
         except Mistake:
             return False
-        names = {workload.name for workload in (*self.case.problem.workloads, *self.shapes)}
-        cost = buffer_bytes(self.case.problem, shape)
-        if shape.name in names or cost > self.left_bytes or not self._is_served(shape):
+        known = (*problem.workloads, *self.shapes)
+        is_known = any(shape.name == one.name or shape.axes == one.axes for one in known)
+        cost = buffer_bytes(problem, shape)
+        if is_known or cost > self.left_bytes or not self._is_served(shape):
             return False
         self.left_bytes -= cost
         self.shapes.append(shape)
@@ -147,7 +155,11 @@ class _Draw:
 
 
 def draw_hidden_shapes(
-    case: Case, compiled: CompileResult, gpu: GpuSpec, cases: Sequence[InputCase]
+    case: Case,
+    compiled: CompileResult,
+    gpu: GpuSpec,
+    cases: Sequence[InputCase],
+    regimes: Sequence[str] = _REGIMES,
 ) -> HiddenShapes:
     """Return the shapes that a full check draws, and one case for each.
 
@@ -156,9 +168,14 @@ def draw_hidden_shapes(
         compiled: Its builds for `gpu`.
         gpu: What its plans are made for.
         cases: The cases of the named workloads; their hidden seeds decide what is drawn.
+        regimes: Those that the problem's oracle serves.
     """
     seeds = list(dict.fromkeys(one.seed for one in cases if one.hidden))
-    total = sum(buffer_bytes(case.problem, one.workload) * len(one.runs) for one in cases)
+    total = sum(
+        buffer_bytes(case.problem, one.workload) * len(one.runs)
+        for one in cases
+        if one.workload.use != "time"
+    )
     budget = max(_SHARE * total, _FLOOR_BYTES)
     draw = _Draw(case, compiled.builds, gpu, Random(f"{seeds}/shapes"), budget)
     for axis in row_like_axes(case.problem) if seeds else ():
@@ -170,7 +187,7 @@ def draw_hidden_shapes(
         case=_with_workloads(case, draw.shapes),
         compiled=compiled.model_copy(update={"builds": builds}),
         plans=draw.plans,
-        cases=tuple(_cases(draw.shapes, seeds, draw.rng)),
+        cases=tuple(_cases(draw.shapes, seeds, draw.rng, regimes)),
     )
 
 
@@ -235,9 +252,11 @@ def _serving(build: Build, served: Mapping[str, Build]) -> Build:
     return build.model_copy(update={"workloads": (*build.workloads, *names)})
 
 
-def _cases(shapes: Sequence[Workload], seeds: Sequence[int], rng: Random) -> Iterator[InputCase]:
+def _cases(
+    shapes: Sequence[Workload], seeds: Sequence[int], rng: Random, served: Sequence[str]
+) -> Iterator[InputCase]:
     """Yield a case for each shape; every second one has the problem's own scalars."""
-    regimes = rng.sample(_REGIMES, len(_REGIMES))
+    regimes = [one for one in rng.sample(_REGIMES, len(_REGIMES)) if one in served]
     own = rng.randrange(2)
     for place, shape in enumerate(shapes):
         yield InputCase(

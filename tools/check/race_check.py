@@ -34,6 +34,9 @@ _NOT_JUDGED = (Status.UNSUPPORTED_ON_SIM, Status.LAUNCH_ERROR, Status.TIMEOUT)
 """Statuses that say something of the simulator: a CPU can do less than a GPU, and later."""
 
 
+_ONLY_TIMED = "every workload here is `use: time`, which the simulator never runs"
+
+
 @dataclass(frozen=True)
 class _Said:
     """What the simulator said of a candidate."""
@@ -86,6 +89,8 @@ def _simulating(batch: CaseBatch, settings: Settings) -> Generator[Future[_Said]
 def _judge(batch: CaseBatch, simulator: Device, settings: Settings) -> _Said:
     start = perf_counter()
     cases = race_cases(batch)
+    if not cases:
+        return _Said(RaceCheck(outcome="unavailable", reason=_ONLY_TIMED))
     quiet = replace(batch, cubins={}, cases=cases, progress=ignore)
     try:
         found = run_cases(quiet, simulator, settings)
@@ -107,10 +112,13 @@ def _judge(batch: CaseBatch, simulator: Device, settings: Settings) -> _Said:
 def race_cases(batch: CaseBatch) -> tuple[InputCase, ...]:
     """Return what the simulator runs of `batch`: ordinary inputs, two orders of blocks and threads.
 
-    Shapes that were drawn take part where they are no larger than the named workloads that do.
+    Shapes that were drawn take part where they are no larger than the named workloads that do. None
+    where every workload is there to be timed.
     """
     problem = batch.case.problem
     chosen = _smallest_of_each_way(batch)
+    if not chosen:
+        return ()
     most = max(buffer_bytes(problem, workload) for workload in chosen)
     seed = next(case.seed for case in batch.cases if not case.hidden)
     named = plan_cases(problem, chosen, "quick", Seeds((seed,)))
@@ -123,7 +131,11 @@ def race_cases(batch: CaseBatch) -> tuple[InputCase, ...]:
 def _smallest_of_each_way(batch: CaseBatch) -> tuple[Workload, ...]:
     """Return the smallest workload of each cubin and list of launches, with two blocks if any."""
     problem, ways = batch.case.problem, dict[object, Workload]()
-    named = {case.workload.name: case.workload for case in batch.cases if not case.drawn}
+    named = {
+        case.workload.name: case.workload
+        for case in batch.cases
+        if not case.drawn and case.workload.use != "time"
+    }
 
     def cost(workload: Workload) -> tuple[bool, int]:
         return _is_one_block(batch.plans[workload.name]), buffer_bytes(problem, workload)

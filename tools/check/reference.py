@@ -76,8 +76,8 @@ class Reference:
 
     def unit_at(self, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return the real value of one unit of `exact` at logical elements."""
-        spread = np.broadcast_to(self.unit, self.shape)
-        return spread[np.unravel_index(indices, self.shape)]
+        shape = self.shape or (1,)  # numpy finds no place in an array without axes
+        return np.broadcast_to(self.unit, shape)[np.unravel_index(indices, shape)]
 
 
 def make_reference(problem: Problem, name: str, expected: Expected) -> Reference:
@@ -133,15 +133,19 @@ def _no_nan(values: npt.NDArray[np.float64]) -> bool:
     return not any(run_wide(lambda part: bool(np.isnan(flat[part]).any()), _parts(flat.size)))
 
 
-def _row_count(spec: TensorSpec, row_axis: str, expected: Expected) -> int:
-    """Return how many rows the logical elements form.
+def _row_count(spec: TensorSpec, row_axis: str | None, expected: Expected) -> int:
+    """Return how many rows the logical elements form: those of the last axis, if nothing names any.
 
     Permuted row-major storage (a transposed scale tensor) keeps its logical rows first, whatever
     its stored shape says, so only unpermuted shapes are read by axis name.
     """
     shape = expected.exact.shape
     named = row_axis in spec.shape and len(spec.shape) == len(shape)
-    if named and (expected.logical_offsets is None or spec.layout != "row_major"):
+    if (
+        row_axis is not None
+        and named
+        and (expected.logical_offsets is None or spec.layout != "row_major")
+    ):
         return prod(shape[: spec.shape.index(row_axis) + 1])
     return prod(shape[:-1])
 

@@ -104,10 +104,10 @@ def _submit(
     candidate, problem = batch.case.candidate, batch.case.problem
     for case in batch.cases:
         name = case.workload.name
-        own = with_scalars(problem, dict(case.scalars))
+        own, workload = with_scalars(problem, case.workload, dict(case.scalars))
         plan = launched_with(batch.plans[name], dict(case.scalars))
         program = Program(candidate, own, plan, batch.cubins.get(name), batch.arch)
-        key = CaseKey(own, case.workload, case.seed, case.regime)
+        key = CaseKey(own, workload, case.seed, case.regime)
         # What nobody meets again is not kept: it would push out what everybody does.
         load = make_case_data if case.hidden else cache.load
         shared = SharedCase(program, case, partial(load, key))

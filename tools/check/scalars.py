@@ -12,7 +12,7 @@ from dataclasses import replace
 from random import Random
 
 from kopt.kernels.plan import Argument, Launch, LaunchPlan
-from kopt.kernels.problem import Problem
+from kopt.kernels.problem import Problem, Workload
 
 from .cases import InputCase
 
@@ -43,15 +43,14 @@ def fixed_scalars(problem: Problem, plans: Iterable[LaunchPlan]) -> tuple[str, .
     return tuple(scalar.name for scalar in problem.scalars if scalar.name not in taken)
 
 
-def with_scalars(problem: Problem, values: Mapping[str, float]) -> Problem:
-    """Return the problem whose scalars have `values`, by name; the others keep theirs."""
-    if not values:
-        return problem
-    scalars = tuple(
-        scalar.model_copy(update={"value": values.get(scalar.name, scalar.value)})
-        for scalar in problem.scalars
-    )
-    return problem.model_copy(update={"scalars": scalars})
+def with_scalars(
+    problem: Problem, workload: Workload, values: Mapping[str, float]
+) -> tuple[Problem, Workload]:
+    """Return both with the scalars of one case: `values` by name, else those of the workload."""
+    if not values and not workload.scalars:
+        return problem, workload
+    own = workload.model_copy(update={"scalars": {**workload.scalars, **values}})
+    return problem.model_copy(update={"scalars": problem.scalars_at(own)}), own
 
 
 def launched_with(plan: LaunchPlan, values: Mapping[str, float]) -> LaunchPlan:
@@ -74,7 +73,7 @@ def _values(problem: Problem, case: InputCase, plan: LaunchPlan) -> tuple[tuple[
     taken = _taken(plan)
     return tuple(
         (scalar.name, scalar.value * rng.choice(_FACTORS))
-        for scalar in problem.scalars
+        for scalar in problem.scalars_at(case.workload)
         if scalar.dtype == "float32" and scalar.name in taken
     )
 

@@ -12,8 +12,10 @@ from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import Settings
 from kopt.config.thread_pool import thread_pool
 from kopt.kernels.case import Case
+from kopt.kernels.case_inputs import drawn_regimes, regimes_left_out
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.oracle import load_oracle
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.source_screen import screen_source
 from kopt.kernels.status import Status
@@ -28,6 +30,7 @@ from .race_check import run_with_race_check
 from .request import CheckPlans, CheckRequest, cubin_paths, make_plans
 from .run_cases import BatchResult, CaseBatch, run_cases
 from .scalars import fixed_scalars, vary_scalars
+from .uses import passed_over, refuse_only_timed, run_workloads
 
 __all__ = ["CheckRequest", "check_candidate"]
 
@@ -46,8 +49,9 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
     start = perf_counter()
     request.progress("compiling")
     gpu = device.gpu or gpu_for_arch(request.arch)
+    refuse_only_timed(request, device)
     plans = make_plans(request, gpu)
-    refuse_too_large(request.case.problem, map(request.case.problem.workload, plans.plans))
+    refuse_too_large(request.case.problem, run_workloads(plans, device))
     compiled, prepared = _build(request, plans, device, settings)
     if compiled.status is not Status.PASSED:
         result = BatchResult(compiled.status, diagnostics=compiled.diagnostics)
@@ -70,11 +74,21 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
         device=device.name,
         level=request.level,
         tune=request.case.full_tune,
+        passed_over=passed_over(plans, device),
+        regimes_left_out=_left_out(request) if result.workloads else (),
         fixed_scalars=fixed_scalars(request.case.problem, plans.plans.values()),
         compiled=compiled,
         elapsed_s=perf_counter() - start,
         **vars(result),
     )
+
+
+def _left_out(request: CheckRequest) -> tuple[str, ...]:
+    """Return the regimes of which a full check makes no case."""
+    if request.level == "quick":
+        return ()
+    problem = request.case.problem
+    return regimes_left_out(problem, load_oracle(problem))
 
 
 _REFERENCE_IS_WRONG = Diagnostic(
@@ -124,9 +138,9 @@ def _batches(
     is_full, gpu = request.level == "full", device.gpu or gpu_for_arch(request.arch)
     problem = request.case.problem
     seeds = Seeds(request.seeds, draw_hidden_seeds(HIDDEN_SEEDS) if is_full else ())
-    workloads = tuple(problem.workload(name) for name in plans.plans)
-    named = plan_cases(problem, workloads, request.level, seeds)
-    drawn = draw_hidden_shapes(request.case, compiled, gpu, named)
+    regimes = drawn_regimes(load_oracle(problem))
+    named = plan_cases(problem, run_workloads(plans, device), request.level, seeds, regimes)
+    drawn = draw_hidden_shapes(request.case, compiled, gpu, named, regimes)
     every = CheckPlans(drawn.case, {**plans.plans, **drawn.plans})
     final = every.final(drawn.compiled, gpu, simulated=device.gpu is None)
     batch = CaseBatch(

@@ -71,7 +71,7 @@ class TimingRequest:
     workload: Workload
     sides: tuple[Side, ...]
     inputs: Arrays
-    """Inputs of set 0; set k holds them with rows rotated by k (kernels/row_rotation.py)."""
+    """Inputs of set 0; set k holds them with rows rotated by k (kernels/set_contents.py)."""
     poison: int
     """Byte that fills outputs, scratch and gaps before each replay."""
     layout_seed: int
@@ -80,6 +80,13 @@ class TimingRequest:
     """Calls of each side, interleaved, at least 8 replays."""
     timeout_s: float = 60.0
     """For opening and for each replay sequence."""
+    more_inputs: tuple[Arrays, ...] = ()
+    """Further draws, where the problem has no rows: sets hold each in turn."""
+
+    @property
+    def draws(self) -> tuple[Arrays, ...]:
+        """The inputs of every draw."""
+        return (self.inputs, *self.more_inputs)
 
 
 class SideFacts(Record):
@@ -134,7 +141,8 @@ class SetOutputs:
     """The outputs that the last replay left."""
 
     rotations: tuple[int, ...]
-    """Row rotation of each set, in the order asked for: replay order, where all were."""
+    """The contents of each set (kernels/set_contents.py): rows by which it is rotated, or without
+    rows its draw. In the order asked for: replay order, where all were."""
     outputs: tuple[Arrays, ...]
     """Every `out` and `inout` tensor of each set, storage shape and dtype."""
 

@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import gpu_for_arch
+from kopt.kernels.case_inputs import draw_inputs
 from kopt.kernels.input_regimes import REGIMES
-from kopt.kernels.oracle import Arrays, load_oracle
+from kopt.kernels.oracle import Arrays, expected_at, load_oracle
 from kopt.kernels.problem import TensorSpec, Workload
 
 from .file_text import filled, measured_speedup
@@ -72,16 +73,17 @@ def _written(signature: Signature) -> list[TensorSpec]:
 
 def _inputs(subject: ExportSubject, workload: Workload, regime: str) -> Arrays:
     rng = np.random.default_rng([_SEED, 0])
-    return load_oracle(subject.problem).make_inputs(workload, rng, regime)
+    return draw_inputs(subject.problem, load_oracle(subject.problem), workload, rng, regime)
 
 
 def _refuse_unwritten(subject: ExportSubject) -> None:
     """Refuse outputs with elements that must stay as they are: no reference could return them."""
     workload = subject.domain[0]
-    scalars = {scalar.name: scalar.value for scalar in subject.problem.scalars}
+    scalars = subject.problem.scalar_values(workload)
+    oracle = load_oracle(subject.problem)
     for regime in _TELLING_REGIMES:
         inputs = _inputs(subject, workload, regime)
-        for name, expected in load_oracle(subject.problem).expected(inputs, scalars).items():
+        for name, expected in expected_at(oracle, inputs, scalars, workload).items():
             if not expected.written.all():
                 raise ToolError(
                     f"{subject.problem.kernel_id(workload)} may leave elements of {name} as they"

@@ -40,6 +40,8 @@ def check_facts(result: CheckResult, detail: Detail) -> Facts:
         race_check=result.race_check and result.race_check.words,
         executed=Listing(tuple(map(_workload_words, result.workloads)), most=8),
         drawn_shapes=hidden_shape_words(result, names=detail == "full"),
+        passed_over=passed_over_words(result),
+        regimes_left_out=regime_words(result),
         fixed_scalars=fixed_scalar_words(result),
         not_run=unexecuted_words(result),
         computed=given(accuracy=accuracy),
@@ -60,6 +62,8 @@ def check_summary(result: CheckResult) -> str:
         shapes = counted(len(result.workloads), "workload")
         if result.hidden_shapes:
             shapes += ", and of drawn shapes,"
+        if result.passed_over:
+            remark += f"; {', '.join(result.passed_over)} not run: a GPU checks it"
         return f"{executions} executions of {shapes} agree with the oracle{remark}"
     if result.mismatch is not None:
         found = result.mismatch
@@ -84,6 +88,21 @@ def hidden_shape_words(result: CheckResult, *, names: bool = True) -> str | None
     if result.level == "full" and result.status is Status.PASSED:
         return "none: the header claims, or its builds serve, the named workloads alone"
     return None
+
+
+def passed_over_words(result: CheckResult) -> str | None:
+    """Return the workloads that were not run because only a GPU runs them, one line."""
+    if not result.passed_over:
+        return None
+    names = ", ".join(result.passed_over)
+    return f"{names}: `use: time`, so compiled and not run on {result.device}; a GPU checks it"
+
+
+def regime_words(result: CheckResult) -> str | None:
+    """Return the kinds of inputs that a full check had none of, one line; None if it had all."""
+    if not result.regimes_left_out:
+        return None
+    return f"no inputs of {', '.join(result.regimes_left_out)}: the problem does not draw them"
 
 
 def fixed_scalar_words(result: CheckResult) -> str | None:

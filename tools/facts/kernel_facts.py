@@ -9,7 +9,15 @@ from typing import Any
 from kopt.config.gpu_specs import GpuSpec, featured_gpus
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.candidate_guide import GUIDE, candidate_skeleton
-from kopt.kernels.problem import TOLERANCES, Problem, TensorSpec, Workload, storage_shape
+from kopt.kernels.problem import (
+    PRECISIONS,
+    TOLERANCES,
+    USES,
+    Problem,
+    TensorSpec,
+    Workload,
+    storage_shape,
+)
 from kopt.kernels.roofline import ByteModel, memory_floor_us, roofline, workload_bytes
 
 from .fitting import CONCISE_TOKENS, Facts, tokens
@@ -110,17 +118,29 @@ def _gpus() -> list[GpuSpec]:
 
 
 def _definition(problem: Problem, workload: Workload, model: ByteModel) -> dict[str, Any]:
+    scalars = problem.scalars_at(workload)
     return {
         "kernel": model.kernel,
         "description": problem.description.strip(),
         "axes": dict(workload.axes),
-        "independent_rows_along": problem.row_axis,
+        "independent_rows_along": problem.row_axis or "none",
         "arguments": [_tensor_words(tensor, workload) for tensor in problem.tensors]
-        + [f"{scalar.name}: {scalar.dtype} = {scalar.value}" for scalar in problem.scalars],
+        + [f"{one.name}: {one.dtype} = {one.value}" for one in scalars],
         "tolerance": f"{problem.tolerance}: {TOLERANCES[problem.tolerance]}",
+        **_terms(problem, workload),
         "read_bytes": model.read_bytes,
         "written_bytes": model.written_bytes,
     }
+
+
+def _terms(problem: Problem, workload: Workload) -> dict[str, str]:
+    """Return what is said of products in float32 and of where a workload is run, if anything."""
+    terms: dict[str, str] = {}
+    if problem.precision != "ieee":
+        terms["precision"] = f"{problem.precision}: {PRECISIONS[problem.precision]}"
+    if workload.use != "both":
+        terms["use"] = f"{workload.use}: {USES[workload.use]}"
+    return terms
 
 
 def _tensor_words(tensor: TensorSpec, workload: Workload) -> str:

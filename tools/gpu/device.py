@@ -27,7 +27,7 @@ from kopt.tools.devices.timer import (
     TimingSession,
 )
 
-from .array_file import WrittenInputs, read_arrays
+from .array_file import WrittenInputs, named_draws, read_arrays
 from .discovery import FoundGpu
 from .faults import damage_outcome, fault_outcome, owns_memory, timeout_outcome
 from .messages import (
@@ -158,7 +158,7 @@ class CudaDevice:
         with self._turn():
             worker = self._pool.worker_for(request.problem.folder, None, library)
             self._pool.settle(_SPARE_S)
-            inputs = self._inputs.file_in(worker.folder, request.inputs)
+            inputs = self._inputs.file_in(worker.folder, named_draws(request.draws))
             session = WorkerTimingSession(worker, request, inputs)
             failure = session.open()
             yield failure or session

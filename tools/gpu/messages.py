@@ -147,9 +147,12 @@ class OpenTimingRequest(Record):
     workload: Workload
     sides: tuple[Side, ...]
     inputs: ArrayFile
+    """Of draw 0 under the tensors' names, of draw k > 0 as `<k>/<tensor>`."""
     poison: int
     layout_seed: int
     warmup_calls: int
+    draws: int = 1
+    """Draws of inputs (kernels/set_contents.py)."""
 
 
 class OpenTimingAnswer(Record):
@@ -186,6 +189,7 @@ class CollectAnswer(Record):
 
     kind: Literal["collected"] = "collected"
     rotations: tuple[int, ...]
+    """The contents of each set (kernels/set_contents.py)."""
     outputs: ArrayFile
     damage: tuple[BufferDamage, ...] = ()
 

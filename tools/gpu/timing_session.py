@@ -76,6 +76,7 @@ class WorkerTimingSession:
                 poison=request.poison,
                 layout_seed=request.layout_seed,
                 warmup_calls=request.warmup_calls,
+                draws=len(request.draws),
             ),
         )
         if isinstance(answer, TimingFailure):

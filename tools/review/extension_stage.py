@@ -125,7 +125,7 @@ def _plan(case: Case, call: ExtensionCall) -> LaunchPlan:
     """Return a plan that names the scalars of the call, so that hidden cases vary them."""
     given = tuple(
         Argument(kind="float32", name=scalar.name, value=scalar.value)
-        for scalar in case.problem.scalars
+        for scalar in case.problem.scalars_at(case.workload)
         if scalar.name in call.arguments
     )
     launch = Launch(kernel=call.function, grid=(1, 1, 1), block=(1, 1, 1), arguments=given)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import prod
 
 from kopt.config.gpu_specs import gpu_for_arch
-from kopt.kernels.problem import Problem, Workload, tensor_shape
+from kopt.kernels.problem import Problem, TensorSpec, Workload, tensor_shape
 from kopt.kernels.roofline import workload_bytes
 from kopt.search.knowledge.records import Technique
 
@@ -67,7 +67,7 @@ def kernel_traits(
         row_elements=row_elements,
         rows=prod(largest) // max(row_elements, 1),
         has_shared_operand=any(
-            one.role == "in" and problem.row_axis not in one.shape and prod(shapes[one.name]) > 1
+            one.role == "in" and _is_shared(problem, one) and prod(shapes[one.name]) > 1
             for one in problem.tensors
         ),
         flop_per_byte=model.flop_per_byte if model.flop else None,
@@ -75,6 +75,11 @@ def kernel_traits(
         sm_count=gpu.sm_count,
         retired=frozenset(retired),
     )
+
+
+def _is_shared(problem: Problem, tensor: TensorSpec) -> bool:
+    """Return whether all rows read a tensor; without rows, whether it is a table or weight."""
+    return tensor.static if problem.row_axis is None else problem.row_axis not in tensor.shape
 
 
 def why_not(technique: Technique, kernel: KernelTraits) -> str | None:

@@ -1,5 +1,7 @@
 """Timed calls whose outputs are not the checked ones."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from kopt.kernels import wide_work
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
+from kopt.kernels.set_contents import DRAWS
 from kopt.kernels.status import Status, Verdict
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
@@ -69,6 +72,63 @@ def test_one_wrong_element_of_one_call_is_found(
     result = _bench(request_, settings, ScriptedTimer(Script(spoil_timed=spoil)))
     assert (result.status, result.verdict) == (Status.INCORRECT, None)
     assert (result.comparisons, result.latency) == ((), None)
+
+
+def _without_rows(request: BenchRequest) -> BenchRequest:
+    problem = request.case.problem.model_copy(update={"row_axis": None})
+    return replace(request, case=replace(request.case, problem=problem))
+
+
+def test_without_rows_sets_hold_four_draws_each_with_its_own_results(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    timer = ScriptedTimer()
+    result = _bench(_without_rows(request_), settings, timer)
+    assert (result.status, result.verdict) == (Status.PASSED, Verdict.FASTER)
+    assert result.timed_outputs is not None
+    assert result.timed_outputs.identical == 2 * SETS
+    draws = timer.sessions[-1].draws
+    assert len(draws) == DRAWS
+    assert len({one["x"].tobytes() for one in draws}) == DRAWS
+
+
+def test_without_rows_every_side_is_verified_on_every_draw(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    timer = ScriptedTimer()
+    _bench(_without_rows(request_), settings, timer)
+    timed = {one["x"].tobytes() for one in timer.sessions[-1].draws}
+    seen = [one.inputs["x"].tobytes() for one in timer.executions]
+    assert all(seen.count(one) >= 4 for one in timed)  # two poisons of two sides
+
+
+@pytest.mark.parametrize("place", [0, SETS - 1])
+def test_without_rows_one_wrong_element_of_one_call_is_found(
+    request_: BenchRequest, settings: Settings, place: int
+) -> None:
+    def spoil(at: int, outputs: Arrays) -> None:
+        if at == place:
+            outputs["kept"].view(np.uint16)[5, 7] ^= 1
+
+    script = Script(spoil_timed=spoil)
+    assert _bench(_without_rows(request_), settings, ScriptedTimer(script)).status is (
+        Status.INCORRECT
+    )
+
+
+def test_without_rows_the_results_of_another_draw_are_a_hack(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    first: dict[str, Arrays] = {}
+
+    def spoil(place: int, outputs: Arrays) -> None:
+        kept = first.setdefault("outputs", {name: array.copy() for name, array in outputs.items()})
+        for name, array in outputs.items():
+            array[...] = kept[name]
+
+    script = Script(spoil_timed=spoil)
+    result = _bench(_without_rows(request_), settings, ScriptedTimer(script))
+    assert result.status is Status.REWARD_HACK
 
 
 def test_written_padding_in_a_timed_call_is_found(

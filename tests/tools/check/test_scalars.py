@@ -57,6 +57,8 @@ def test_launch_and_oracle_are_given_the_same_values(problem: Problem) -> None:
     values = {"quant_scale_q": 5.0}
     plan = launched_with(_plan("quant_scale_q", "quant_scale_kv"), values)
     assert [one.value for one in plan.launches[0].arguments] == [5.0, 1.0]
-    changed = with_scalars(problem, values)
+    workload = problem.workloads[0]
+    changed, own = with_scalars(problem, workload, values)
     assert [scalar.value for scalar in changed.scalars] == [5.0, 0.75]
-    assert with_scalars(problem, {}) is problem
+    assert changed.scalar_values(own) == {"quant_scale_q": 5.0, "quant_scale_kv": 0.75}
+    assert with_scalars(problem, workload, {}) == (problem, workload)

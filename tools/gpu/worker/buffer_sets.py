@@ -15,7 +15,7 @@ import numpy.typing as npt
 from kopt.config.errors import InfraError
 from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.problem import storage_shape, tensor_size_bytes
-from kopt.kernels.row_rotation import rotate_inputs
+from kopt.kernels.set_contents import distinct_contents, inputs_of_set
 from kopt.kernels.wide_work import fill_wide
 from kopt.tools.devices.device import Arrays
 from kopt.tools.gpu.messages import BufferDamage, OpenTimingRequest
@@ -41,16 +41,18 @@ _Wanted = tuple[int | None, SetPlace]
 class BufferSets:
     """R buffer sets in replay order, and a last one for warm times; `close` frees them."""
 
-    def __init__(self, request: OpenTimingRequest, inputs: Arrays, worker: WorkerContext) -> None:
-        """Allocate, and fill with rotations of `inputs`, which are those of rotation 0.
+    def __init__(
+        self, request: OpenTimingRequest, draws: Sequence[Arrays], worker: WorkerContext
+    ) -> None:
+        """Allocate, and fill with the inputs of `draws`: rotations of one, or several in turn.
 
         Raises:
-            ExecutionFailure: There is not enough memory for eight sets.
+            ExecutionFailure: There is not enough memory for the fewest sets.
             InfraError: An input does not have the bytes of its tensor.
         """
         self.request = request
         """What the sets were laid out for."""
-        self._inputs = inputs
+        self._draws = tuple(draws)
         self._stream = worker.stream
         problem, axes = request.problem, request.workload.axes
         random = np.random.default_rng(request.layout_seed)
@@ -62,14 +64,18 @@ class BufferSets:
             free_bytes, _ = driver.call("cuMemGetInfo")
             affordable = int(free_bytes) // 2 // (self._layout.part_bytes + restored_bytes)
             self.count = set_count(self.set_bytes, worker.facts.l2_bytes, affordable)
-        self._places = place_sets(self.count, axes[problem.row_axis], random)
+        contents = distinct_contents(problem, axes, len(draws))
+        self._places = place_sets(self.count, contents, random)
         self._comparison = SetComparison(problem, self._layout.layout)
-        self._rows: Arrays = {
-            t.name: inputs[t.name]
-            for t in problem.tensors
-            if t.role == "in" and problem.row_axis in t.shape
-        }
-        """Inputs that are compared and not the same in all sets."""
+        self._changing: tuple[Arrays, ...] = tuple(
+            {
+                t.name: one[t.name]
+                for t in problem.tensors
+                if t.role == "in" and (problem.row_axis is None or problem.row_axis in t.shape)
+            }
+            for one in draws
+        )
+        """Inputs that are compared and not the same in all sets, of each draw."""
         self._by_rotation: dict[int, list[SetPlace]] = defaultdict(list)
         for place in self._places:
             self._by_rotation[place.rotation].append(place)
@@ -98,7 +104,7 @@ class BufferSets:
 
     @property
     def rotations(self) -> tuple[int, ...]:
-        """Rows by which the inputs of each set of a replay are rotated, in replay order."""
+        """The contents of each set of a replay (kernels/set_contents.py), in replay order."""
         return tuple(place.rotation for place in self._places[: self.count])
 
     @property
@@ -169,11 +175,11 @@ class BufferSets:
         for (number, place), found in zip(wanted, self._downloads(wanted), strict=True):
             if place.rotation != painted:
                 painted = place.rotation
-                self._paint_inputs(painted, self._rows)
+                self._paint_inputs(painted, self._changing)
             window = Span(place.window_start, place.window_start + self._layout.part_bytes)
             changes = self._comparison.damage(self._image, found, window)
             if number is None:
-                self._paint_inputs(place.rotation, self._inputs)
+                self._paint_inputs(place.rotation, self._draws)
                 changes += self._comparison.idle_damage(self._image, found)
             for changed in changes:
                 if (changed.buffer, changed.where) not in known:
@@ -208,7 +214,7 @@ class BufferSets:
     def _inputs_of_image(self) -> Arrays:
         """Return each input's place in the host's image, as an array of its shape and dtype."""
         targets: Arrays = {}
-        for name, array in self._inputs.items():
+        for name, array in self._draws[0].items():
             slot = self._layout.layout.by_name[name]
             if array.nbytes != slot.size_bytes:
                 expected = f"the tensor {slot.size_bytes}"
@@ -217,16 +223,15 @@ class BufferSets:
             targets[name] = content.view(array.dtype).reshape(array.shape)
         return targets
 
-    def _paint_inputs(self, rotation: int, inputs: Arrays) -> None:
+    def _paint_inputs(self, rotation: int, draws: Sequence[Arrays]) -> None:
         request = self.request
-        axes = request.workload.axes
-        rotate_inputs(request.problem, axes, inputs, rotation, self._targets)
+        inputs_of_set(request.problem, request.workload.axes, draws, rotation, self._targets)
 
     def _upload(self) -> None:
         restored = self._layout.restored
         with step("allocate"):
             for rotation, places in self._by_rotation.items():
-                self._paint_inputs(rotation, self._inputs)
+                self._paint_inputs(rotation, self._draws)
                 for place in places:
                     window, address = self._window(self._image, place)
                     driver.copy_to_device(address, window, self._stream)

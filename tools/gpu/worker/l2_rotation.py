@@ -21,6 +21,7 @@ import numpy as np
 
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.set_contents import fewest_sets, wanted_sets
 from kopt.kernels.wide_work import count_differing
 from kopt.tools.gpu.messages import BufferDamage
 
@@ -35,11 +36,9 @@ from .buffer_layout import (
     lay_out,
 )
 
-MIN_SETS = 8
 MAX_SETS = 4096
 """Calls of one replay. A graph of more nodes takes long to build and to launch; the sets together
 then hold less than 4 x L2, and `TimingFacts.rotation_over_l2` says how much."""
-L2_MULTIPLE = 4
 SLACK_BYTES = 16384
 """A set starts 0 to this many bytes into its part of the allocation, in steps of the alignment."""
 
@@ -83,7 +82,7 @@ class SetPlace:
     shift: int
     """Bytes from the start of the part to the set."""
     rotation: int
-    """Rows by which its inputs are rotated."""
+    """Its contents (kernels/set_contents.py): rows by which inputs are rotated, or their draw."""
 
     def origin(self, layout: SetLayout) -> int:
         """Return where offset 0 of the layout lies, from the start of the allocation."""
@@ -129,32 +128,32 @@ def scratch_name(side: int, name: str) -> str:
 
 
 def set_count(set_bytes: int, l2_bytes: int, affordable: int) -> int:
-    """Return R, the buffer sets of a replay, 8 to 4096.
+    """Return R, the buffer sets of a replay, 2 to 4096.
 
     Args:
         set_bytes: Tensors of one call.
         l2_bytes: The sets together should hold four times as much.
-        affordable: Sets that memory allows; fewer than 8 are not worth a rotation, so that 8 are
-            tried then.
+        affordable: Sets that memory allows; fewer than the fewest are not worth a rotation, so that
+            these are tried then.
 
     Source: "Buffer sets" in docs/measurement.md.
     """
-    wanted = -(-L2_MULTIPLE * l2_bytes // set_bytes)
-    return max(MIN_SETS, min(wanted, MAX_SETS, affordable))
+    fewest, wanted = fewest_sets(set_bytes, l2_bytes), wanted_sets(set_bytes, l2_bytes)
+    return max(fewest, min(wanted, MAX_SETS, affordable))
 
 
-def place_sets(sets: int, rows: int, random: np.random.Generator) -> tuple[SetPlace, ...]:
+def place_sets(sets: int, contents: int, random: np.random.Generator) -> tuple[SetPlace, ...]:
     """Return the places of `sets` sets in replay order, and one more for warm times.
 
     Args:
         sets: R.
-        rows: Of the problem. The sets hold the inputs rotated by 0 to R - 1 rows, modulo this, in
-            no order; the one for warm times holds them as they are.
+        contents: How many there are (kernels/set_contents.py). The sets have contents 0 to R - 1,
+            modulo this, in no order; the one for warm times has contents 0.
         random: Decides all that is random.
     """
     parts = random.permutation(sets + 1)
     shifts = random.integers(0, SLACK_BYTES // ALIGNMENT_BYTES + 1, sets + 1)
-    rotations = [*(random.permutation(sets) % rows), 0]
+    rotations = [*(random.permutation(sets) % contents), 0]
     return tuple(
         SetPlace(int(part), int(shift) * ALIGNMENT_BYTES, int(rotation))
         for part, shift, rotation in zip(parts, shifts, rotations, strict=True)

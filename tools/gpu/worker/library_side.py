@@ -81,7 +81,7 @@ def bind_library(
             tensor.name: _tensor(torch, addresses[tensor.name], tensor, workload)
             for tensor in problem.tensors
         }
-        scalars = {scalar.name: scalar.value for scalar in problem.scalars}
+        scalars = problem.scalar_values(workload)
         external = torch.cuda.ExternalStream(stream, device=_DEVICE)
         with torch.cuda.stream(external):
             run = baseline.bind(tensors, scalars, side.pdl)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kopt.tools.devices.device import Arrays
 from kopt.tools.devices.timer import LibrarySide, Replays, Side, SideFacts, TimingFacts
-from kopt.tools.gpu.array_file import MappedFile, overwrite_arrays
+from kopt.tools.gpu.array_file import MappedFile, draw_name, overwrite_arrays
 from kopt.tools.gpu.messages import (
     BufferDamage,
     CollectAnswer,
@@ -182,8 +182,7 @@ def open_timing(request: OpenTimingRequest, folder: Path, worker: WorkerContext)
         ExecutionFailure: A side or the device failed; nothing of the session is left.
         InfraError: The inputs cannot be read, or do not fit their tensors.
     """
-    dtypes = {tensor.name: tensor.dtype for tensor in request.problem.tensors}
-    inputs = MappedFile(folder, request.inputs).arrays(dtypes)
+    inputs = _draws(request, MappedFile(folder, request.inputs))
     resources = ExitStack()
     try:
         return _build(request, inputs, worker, resources)
@@ -191,6 +190,21 @@ def open_timing(request: OpenTimingRequest, folder: Path, worker: WorkerContext)
         with suppress(CudaError):  # a lost context refuses everything; what is raised says why
             resources.close()
         raise
+
+
+def _draws(request: OpenTimingRequest, file: MappedFile) -> tuple[Arrays, ...]:
+    """Return the inputs of each draw."""
+    tensors = [tensor for tensor in request.problem.tensors if tensor.role != "out"]
+    dtypes = {
+        draw_name(draw, tensor.name): tensor.dtype
+        for draw in range(request.draws)
+        for tensor in tensors
+    }
+    arrays = file.arrays(dtypes)
+    return tuple(
+        {tensor.name: arrays[draw_name(draw, tensor.name)] for tensor in tensors}
+        for draw in range(request.draws)
+    )
 
 
 @contextmanager
@@ -203,7 +217,10 @@ def _of_side(number: int) -> Generator[None]:
 
 
 def _build(
-    request: OpenTimingRequest, inputs: Arrays, worker: WorkerContext, resources: ExitStack
+    request: OpenTimingRequest,
+    inputs: Sequence[Arrays],
+    worker: WorkerContext,
+    resources: ExitStack,
 ) -> TimingEnd:
     sets = BufferSets(request, inputs, worker)
     resources.callback(sets.close)

@@ -41,6 +41,9 @@ def _layout(*plans: LaunchPlan | None, seed: int = 1) -> SetLayout:
     [
         (2_000_000, H100_L2_BYTES, 10**6, 105),  # ceil(4 * 52428800 / 2000000)
         (100 << 20, H100_L2_BYTES, 10**6, 8),  # two would hold 4 x L2, eight are the least
+        (400 << 20, H100_L2_BYTES, 10**6, 4),  # 32 x L2 in all: as long as eight of 200 MB
+        (12 << 30, H100_L2_BYTES, 10**6, 2),  # one set is many times L2
+        (12 << 30, H100_L2_BYTES, 1, 2),
         (24_000, H100_L2_BYTES, 10**6, MAX_SETS),  # 8739 would be too many nodes
         (2_000_000, H100_L2_BYTES, 40, 40),
         (2_000_000, H100_L2_BYTES, 3, 8),  # does not fit; that is for the allocation to say

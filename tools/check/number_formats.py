@@ -22,6 +22,10 @@ HALF_FORMATS = {"bfloat16": (8, -133), "float16": (11, -24)}
 """Formats of 16 bits: bits of the significand, exponent of the least spacing."""
 FLOAT_FORMATS = (*CODE_FORMATS, *HALF_FORMATS, "float32", "float64")
 
+_EXPONENT_SHIFT = np.int64(52)
+_EXPONENT_MASK = np.int64(0x7FF << 52)
+_EXPONENT_BIAS = 1023
+
 _FINITE = {E2M1: 8, "float8_e4m3fn": 127, "float8_e5m2": 124}
 
 _SIGN_SHIFT = {
@@ -78,11 +82,16 @@ def magnitudes(number_format: str) -> npt.NDArray[np.float64]:
 def half_ulp(
     values: npt.NDArray[np.floating[Any]], number_format: str = "bfloat16"
 ) -> npt.NDArray[np.float64]:
-    """Return the spacing of a 16-bit format at each value: of bfloat16, 2^-7 for 1 up to 2."""
+    """Return the spacing of a 16-bit format at each value: of bfloat16, 2^-7 for 1 up to 2.
+
+    It is the least spacing at 0, and where there is no number.
+    """
     bits, least = HALF_FORMATS[number_format]
-    _, exponent = np.frexp(values.astype(np.float64))
-    ulp: npt.NDArray[np.float64] = np.ldexp(1.0, np.maximum(exponent - bits, least))
-    return ulp
+    exponent = values.astype(np.float64).view(np.int64) & _EXPONENT_MASK
+    exponent[exponent == _EXPONENT_MASK] = 0
+    exponent -= np.int64(bits - 1) << _EXPONENT_SHIFT
+    np.maximum(exponent, np.int64(least + _EXPONENT_BIAS) << _EXPONENT_SHIFT, out=exponent)
+    return exponent.view(np.float64)
 
 
 def half_step(number_format: str) -> float:

@@ -46,6 +46,20 @@ def _finding(output: Output) -> Finding:
     return finding
 
 
+@pytest.mark.parametrize("got", [2.0**-9, -(2.0**-9), 2.0**-100])
+def test_nothing_but_zero_is_right_where_the_exact_value_is_zero(got: float) -> None:
+    finding = _finding(_one(0.0, got))
+    assert (finding.gate, finding.wrong.tolist()) == ("ulp", [3])
+    assert half_gate(_one(0.0, -0.0)) is None
+
+
+def test_rows_of_zeros_add_nothing_to_what_other_rows_may_be_off() -> None:
+    zeros = np.zeros((1, 120))
+    noise = bf16_rows(zeros, zeros).reference.noise
+    assert noise is not None
+    assert float(noise.ulp_sq.sum()) < 2.0**-200
+
+
 def test_right_bits_pass_and_so_does_an_output_that_bf16_rounding_does_not_judge() -> None:
     assert half_gate(_ones(0, 0)) is None
     floats = small_output("float32", [1.0], np.ones(1, np.float32), np.full(1, 2.0, np.float32))

@@ -15,10 +15,11 @@ from .derived_regimes import (
     ignored_elements,
     is_row_data,
 )
+from .dtypes import numpy_dtype
 from .expressions import evaluate_expression
 from .input_regimes import REGIMES
 from .oracle import Arrays, Inputs, Oracle, served_regimes
-from .problem import Problem, Workload
+from .problem import Problem, Workload, storage_shape
 
 ASSORTED = "assorted"
 SINGLE_REGIMES = (*REGIMES, *DERIVED_REGIMES)
@@ -84,19 +85,29 @@ def fill_ignored(problem: Problem, inputs: Arrays, regime: str) -> Inputs:
 def _assorted(
     problem: Problem, row_axis: str, oracle: Oracle, workload: Workload, rng: np.random.Generator
 ) -> Inputs:
-    """Return normal inputs, rows of which are replaced by rows drawn for each other regime."""
+    """Return inputs whose rows are drawn for each regime; the rest is that of normal inputs."""
     regimes = drawn_regimes(oracle)
-    inputs = dict(oracle.make_inputs(workload, rng, regimes[0]))
-    rows = workload.axes[row_axis]
-    parts = np.array_split(rng.permutation(rows), len(regimes))[1:]
+    parts = np.array_split(rng.permutation(workload.axes[row_axis]), len(regimes))
     replaced = {tensor.name for tensor in problem.tensors if is_row_data(problem, tensor)}
-    for regime, part in zip(regimes[1:], parts, strict=True):
-        if part.size:
-            smaller = _with_rows(problem, workload, {row_axis: part.size})
-            drawn = draw_inputs(problem, oracle, smaller, rng, regime)
-            for name in replaced:
-                place = problem.tensor(name).shape.index(row_axis)
-                _put_rows(inputs[name], drawn[name], part, place)
+    given = [tensor for tensor in problem.tensors if tensor.role != "out"]
+    if all(tensor.name in replaced for tensor in given if row_axis in tensor.shape):
+        inputs = {
+            tensor.name: np.empty(storage_shape(tensor, workload.axes), numpy_dtype(tensor.dtype))
+            for tensor in given
+        }
+    else:  # integers of all rows are drawn at once, and what goes with them
+        inputs = dict(oracle.make_inputs(workload, rng, regimes[0]))
+        parts[0] = parts[0][:0]
+    for regime, part in zip(regimes, parts, strict=True):
+        if not part.size:
+            continue
+        smaller = _with_rows(problem, workload, {row_axis: part.size})
+        drawn = draw_inputs(problem, oracle, smaller, rng, regime)
+        for name in replaced:
+            place = problem.tensor(name).shape.index(row_axis)
+            _put_rows(inputs[name], drawn[name], part, place)
+        if regime == regimes[0]:
+            inputs |= {name: drawn[name] for name in drawn.keys() - replaced}
     return inputs
 
 

@@ -20,7 +20,7 @@ from kopt.kernels.wide_work import run_wide
 from .number_formats import E2M1, HALF_FORMATS, decode_bits, half_ulp, storage_bits
 
 CHUNK_ELEMENTS = 1 << 20  # bounds the temporaries of the row sums to some 10 MB
-_FLOAT32_RANGE = (2.0**-100, 2.0**100)
+_FLOAT32_RANGE = (np.float32(2.0**-100), np.float32(2.0**100))
 
 
 @dataclass(frozen=True)
@@ -168,12 +168,14 @@ def _narrowed(values: npt.NDArray[np.float64]) -> npt.NDArray[np.floating[Any]]:
     low, high = _FLOAT32_RANGE
 
     def fits(part: slice) -> bool:
-        magnitude = np.abs(flat[part])
-        outside = ((magnitude <= low) & (magnitude != 0)) | (magnitude >= high)
-        if bool((outside & np.isfinite(magnitude)).any()):
-            return False
-        narrow[part] = flat[part]
-        return True
+        with np.errstate(over="ignore", under="ignore"):
+            narrow[part] = flat[part]
+        magnitude = np.abs(narrow[part])
+        outside = (magnitude <= low) | (magnitude >= high)
+        if not outside.any():
+            return True
+        exact = flat[part][outside]
+        return not bool((np.isfinite(exact) & (exact != 0)).any())
 
     return narrow if all(run_wide(fits, _parts(flat.size))) else flat
 
@@ -196,10 +198,14 @@ def _with_noise(reference: Reference) -> Reference:
     def add_up(part: slice) -> None:
         truth = exact[part].astype(np.float64)
         values = _half_values(rounded[part], reference.number_format)
-        # What rounds to an infinity is judged by itself: it would widen the averages without end.
+        ulp = half_ulp(truth, reference.number_format)
         finite = np.isfinite(values)
-        ulp = np.where(finite, half_ulp(truth, reference.number_format), 0.0)
-        error = np.subtract(values, truth, out=np.zeros_like(truth), where=finite)
+        if finite.all():
+            error = np.subtract(values, truth, out=truth)
+        else:
+            # What rounds to an infinity is judged by itself: it would widen the averages endlessly.
+            ulp = np.where(finite, ulp, 0.0)
+            error = np.subtract(values, truth, out=np.zeros_like(truth), where=finite)
         if written is not None:
             counted = written.reshape(rows, columns)[part]
             ulp, error = ulp * counted, error * counted

@@ -2,7 +2,7 @@
 // each, and these hooks are ours. They check bounds, alignment, races and initialisation.
 #include <cstring>
 
-#include "race_detector.h"
+#include "plain_accesses.h"
 
 // Where every `extern __shared__` array of the candidate lies (the linker is told so), with room
 // behind it that no launch may use.
@@ -71,6 +71,8 @@ inline void check_access(std::uintptr_t address, unsigned bytes, bool is_store, 
   note_that_it_ran(pc);
   if (is_local(address)) return;
   end_turn_if_due();  // before the checks: what follows them is the access itself
+  const bool is_second_look = g.learns || !g.rechecked.empty();
+  if (!is_second_look && is_plain_access(address, bytes, is_store, aligned, pc)) return;
   Access access{address, pc, nullptr, 0, 0, bytes, is_store};
   if (g.learns) is_store ? forget_loads() : note_load(address, bytes, pc);
   else if (!is_store && !g.rechecked.empty()) access.is_rechecked = is_rechecked(pc);

@@ -165,9 +165,9 @@ def _large_cases(
         cases.append(ordinary)
     schedule = len(cases)
     for (seed, is_hidden), regime in zip(pool, special, strict=False):
-        # Codes under a scale of 0 may be anything; where no such are, one poison tells.
+        # Codes under a scale of 0 may be anything: one kind of inputs with such runs under both.
         is_scaled = regime == ASSORTED and problem.tolerance == "nvfp4"
-        twice = is_scaled or regime == _NEEDS_BOTH_POISONS
+        twice = regime == _NEEDS_BOTH_POISONS or (is_scaled and _NEEDS_BOTH_POISONS not in special)
         poisons = POISONS if twice else (POISONS[schedule % 2],)
         runs = tuple(Run(poison, schedule + i) for i, poison in enumerate(poisons))
         schedule += len(runs)

@@ -113,6 +113,11 @@ def test_a_domain_of_large_workloads_meets_masks_and_empty_states_too(problem: P
     assert len({run.schedule_seed for run in runs}) == len(runs)
 
 
+def test_codes_with_scales_run_under_both_poisons_in_one_kind_of_inputs(problem: Problem) -> None:
+    cases = plan_cases(problem, problem.workloads[:1], "full", SEEDS)
+    assert [case.regime for case in cases if len(case.runs) == 2] == ["zero_blocks"]
+
+
 def test_labels_never_name_a_hidden_seed(problem: Problem) -> None:
     cases = plan_cases(problem, problem.workloads, "full", SEEDS)
     assert not any("100" in case.label for case in cases if case.hidden)

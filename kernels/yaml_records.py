@@ -25,6 +25,8 @@ _WANTED = {
     "dict_type": "a mapping",
 }
 """What a field of pydantic's type wants, by the type of its error."""
+_FOLLOWS = "default_factory_not_called"
+"""A field that was left out and whose default needs one with a mistake: no mistake of its own."""
 _ONE_OF = {"axes": "axis", "args": "argument"}
 
 
@@ -51,7 +53,8 @@ def read_record(
         if not mistakes:
             return found
     except ValidationError as failed:
-        mistakes += cast(list[dict[str, Any]], failed.errors(include_url=False))
+        found_there = cast(list[dict[str, Any]], failed.errors(include_url=False))
+        mistakes += [one for one in found_there if one["type"] != _FOLLOWS]
     return tuple(
         _diagnostic(mistake, record, place)
         for mistake in mistakes

@@ -100,6 +100,16 @@ def test_several_mistakes_are_told_at_once(tmp_path: Path) -> None:
     assert "row_axis" in str(caught.value)
 
 
+def test_what_follows_from_a_missing_key_is_no_mistake_of_its_own(tmp_path: Path) -> None:
+    folder = write_tiny_problem(tmp_path)
+    (folder / "problem.yaml").write_text("name: scale_rows\nop_type: scale\n")
+    with pytest.raises(ToolError) as caught:
+        load_problem(folder)
+    told = str(caught.value)
+    assert "the key 'tensors' is missing" in told
+    assert "tolerance" not in told
+
+
 def test_mistakes_of_axes_are_told_one_by_one_and_blamed_on_nothing_else(tmp_path: Path) -> None:
     folder = write_tiny_problem(tmp_path)
     axes = '{B: {vra: true}, h: {var: true}, H: {var: true}, HB: {expr: "H /"}}'

@@ -38,6 +38,7 @@ COMMANDS = {
     "runs": LazyCommand("runs", "Earlier runs: show, report, export, remove."),
     "view": LazyCommand("view_runs", "Runs as live pages in a browser on this machine."),
     "study": LazyCommand("study", "Compare ways to search on a set of kernels."),
+    "suite": LazyCommand("suite", "A folder of problems as a benchmark: run it, score it."),
     "kb": LazyCommand("kb", "What earlier runs have learned: techniques, states, gains."),
     "docs": LazyCommand("docs", "Search production kernels, headers, techniques, the manual."),
     "serve": LazyCommand("serve", "Serve kopt's tools to an MCP client."),

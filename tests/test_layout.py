@@ -15,7 +15,7 @@ FLOORS = {
     "tools": (
         *("sandbox", "cuda", "devices", "sim", "gpu", "gpu/worker"),
         *("estimate", "profiling", "sanitize", "check", "bench", "pytorch", "export", "docs"),
-        *("facts", "selftest", "review"),
+        *("facts", "selftest", "review", "suite"),
     ),
     "search": (
         *("records", "storage", "selection"),

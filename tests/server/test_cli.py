@@ -67,9 +67,10 @@ def test_help_of_every_command_has_examples_and_json(kopt: Kopt, name: str) -> N
     assert ending.code == 0
     assert "Examples:\n" in ending.stdout
     assert f"  kopt {name}" in ending.stdout
-    assert "--problems" in ending.stdout or name in ("runs", "kb", *WITHOUT_RESULT)
-    # The stdout of `serve` is the protocol's, that of `view` the address of its pages.
-    assert "--json" in ending.stdout or name in ("serve", "view", *WITHOUT_RESULT)
+    assert "--problems" in ending.stdout or name in ("runs", "kb", "suite", *WITHOUT_RESULT)
+    # The stdout of `serve` is the protocol's, that of `view` the address of its pages; the results
+    # of `suite` are those of its commands.
+    assert "--json" in ending.stdout or name in ("serve", "view", "suite", *WITHOUT_RESULT)
 
 
 @pytest.mark.parametrize(

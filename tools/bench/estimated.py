@@ -55,12 +55,12 @@ def bench_estimated(
     floor = {"memory_floor_us": memory_floor_us(bytes_moved, gpu)}
     result = begun(check).model_copy(update=floor)
     if check.status is Status.PASSED:
-        own = _estimate(asked, check, gpu)
+        own = estimate_checked(asked, check, gpu)
         reference = _reference_estimate(request, arch, device, settings)
         result = result.model_copy(
             update={
                 "verdict": Verdict.ESTIMATED,
-                "latency": _latency(own),
+                "latency": estimated_latency(own),
                 "comparisons": (_comparison(own, reference),),
             }
         )
@@ -82,10 +82,11 @@ def _reference_estimate(
     if check.status is not Status.PASSED:
         said = because(check.diagnostics)
         raise ToolError(f"{path} cannot be compared with: {check.status}{said}")
-    return _estimate(asked, check, gpu_for_arch(arch))
+    return estimate_checked(asked, check, gpu_for_arch(arch))
 
 
-def _estimate(asked: CheckRequest, check: CheckResult, gpu: GpuSpec) -> TimeEstimate:
+def estimate_checked(asked: CheckRequest, check: CheckResult, gpu: GpuSpec) -> TimeEstimate:
+    """Return the estimated time of a candidate that `check`, the answer to `asked`, has passed."""
     case = asked.case
     plans = make_plans(asked, gpu).final(check.compiled, gpu, simulated=False)
     model = workload_bytes(case.problem, case.workload)
@@ -98,11 +99,12 @@ def _comparison(own: TimeEstimate, reference: TimeEstimate) -> Comparison:
         verdict=Verdict.ESTIMATED,
         speedup=reference.latency_us / own.latency_us,
         interval=None,
-        baseline_latency=_latency(reference),
+        baseline_latency=estimated_latency(reference),
         like_for_like=LikeForLike(holds=True),
         provenance=Provenance.ESTIMATED,
     )
 
 
-def _latency(estimate: TimeEstimate) -> Latency:
+def estimated_latency(estimate: TimeEstimate) -> Latency:
+    """Return an estimate as the time of a result."""
     return Latency(median_us=estimate.latency_us, replays=0, provenance=Provenance.ESTIMATED)

@@ -1,0 +1,1 @@
+"""Suites of problems: suite.yaml, one record a task, scores as the field counts them."""

@@ -122,7 +122,7 @@ _COLUMNS = (
     "kernel",
     "MB",
     "baseline",
-    "its us",
+    "baseline us",
     "empty us",
     "at ceiling us",
     "copy us",

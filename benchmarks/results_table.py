@@ -156,14 +156,14 @@ _COLUMNS = (
     "kernel",
     "shape",
     "baseline",
-    "its us",
+    "baseline us",
     "kopt us",
     "speedup",
     "95 % interval",
     "of roofline",
     "of a copy",
 )
-_SHORT_COLUMNS = ("kernel", "baseline", "its us", "kopt us", "speedup", "95 % interval")
+_SHORT_COLUMNS = ("kernel", "baseline", "baseline us", "kopt us", "speedup", "95 % interval")
 _TEXTS = ("kernel", "shape", "baseline")
 
 
@@ -255,10 +255,10 @@ def _means(rows: Sequence[Result]) -> list[str]:
 
 def _explanation(rows: Sequence[Result], counts: str) -> str:
     parts = [
-        "Times and speedups are measured: medians of one call with a cold L2, and paired ratios of"
-        f" baseline time / kernel time, the median of {counts} measurements in fresh processes; the"
-        " interval spans the 95 % intervals of all of them. The baseline is the fastest library"
-        " path that passes its check. *of roofline* is computed: the call's bytes at the"
+        "All measured. Time: the median of one call, L2 cold. Speedup: baseline time / kernel time"
+        f" in pairs, the median of {counts} measurements, each in a fresh process. Interval: from"
+        " the lowest to the highest end of their 95 % intervals. The baseline is the fastest"
+        " library path that passes its check. *of roofline* is computed: the call's bytes at the"
         " data sheet's bandwidth / the time"
     ]
     if any(row.roofline.endswith(LAUNCH_DOMINATED) for row in rows):

@@ -28,7 +28,7 @@ The file begins with `/* kopt: 1`; the header ends at `*/`. Keys:
 | key | holds |
 |---|---|
 | family | the strategy, or a list with the main one first; the search keeps families apart |
-| where | the workloads it claims, a condition over axes; default `"true"`: all of the problem |
+| where | shapes it supports, e.g. `H % 8 == 0`; a full check runs them all; default `"true"` |
 | tune | `NAME: [values]`, each a macro; names have 3 to 32 characters; first value: default |
 | tune_where | conditions that a choice of tune values must satisfy |
 | specialize | axes as compile-time constants: the macro `KOPT_C` for axis C |

@@ -27,7 +27,7 @@ Example: {"kernel": "silu_and_mul_b8xh14336", "path": "kernels/mine.cu", "arch":
 
 CHECK_DESCRIPTION = """\
 Run a candidate and compare its outputs with an fp64 oracle, element by element, with guard zones \
-and poison around every buffer.
+and fill patterns around every buffer.
 
 Use it after compile and before benchmark. It says nothing about speed. Without a GPU it runs on \
 sim, the CPU simulator, which also finds data races, barrier divergence, reads of uninitialized \

@@ -21,7 +21,7 @@ from .tables import (
 )
 
 _SPEED = ("speedup#", "95 % interval#", "verdict")
-COLUMNS = ("kernel", "source", "us#", "baseline", "its us#", *_SPEED)
+COLUMNS = ("kernel", "source", "us#", "baseline", "baseline us#", *_SPEED)
 EXPLANATION = (
     "All times and speedups are measured: medians of one call with a cold L2, and paired ratios of"
     " baseline time / kernel time."

@@ -29,8 +29,11 @@ from .diagnostics import (
 )
 from .tables import NOTHING, Cell, View, grid
 
-_COUNTS = ("seeds#", "hidden#", "poisons#", "schedules#", "runs#", "time of runs#")
-_ACCURACY = ("output", "differs from rounded#", "max abs#", "max rel#", "1e-2 / 1e-3#", "L2 ratio#")
+_COUNTS = ("seeds#", "hidden#", "fill patterns#", "schedules#", "runs#", "time of runs#")
+_ACCURACY = (
+    *("output", "not correctly rounded#", "max abs error#", "max rel error#"),
+    *("abs < 1e-2, rel < 1e-3", "error norm / rounding's#"),
+)
 _SANITIZER_STYLES = {"passed": "green", "unavailable": "yellow", "timeout": "yellow"}
 
 
@@ -153,7 +156,7 @@ def _accuracy(result: CheckResult) -> Iterator[RenderableType]:
             f"{entry.mismatch_fraction:.4%}",
             f"{entry.max_abs:.3g}",
             f"{entry.max_rel:.3g}",
-            "within" if entry.within_fixed_limits else "beyond",
+            "yes" if entry.within_fixed_limits else "no",
             NOTHING if entry.l2_ratio is None else f"{entry.l2_ratio:.2f}",
         )
         for entry in result.accuracy

@@ -45,10 +45,10 @@ ANSWERS: dict[ReviewAnswer, tuple[str, str]] = {
 }
 _LONGEST = 600  # characters of a sentence on the page
 _SPEED = (
-    *("workload", "kernel us#", "baseline", "its us#", "speedup#", "95 % interval#"),
+    *("workload", "kernel us#", "baseline", "baseline us#", "speedup#", "95 % interval#"),
     *("verdict", "answer"),
 )
-_LIMITS = ("workload", "least us#", "by", "baseline", "its us#", "at most#", "from")
+_LIMITS = ("workload", "least us#", "by", "baseline", "baseline us#", "at most#", "from")
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from kopt.config.errors import (
 from kopt.config.search_settings import SearchSettings, Strategy, load_search_settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import find_kernel
+from kopt.search.evaluation.best_known_search import KnownKernelSearch, find_best_known
 from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.models.errors import CallFailed
 from kopt.search.models.model_source import NO_KEY, ModelSource, refuse_unaskable
@@ -30,6 +31,7 @@ from kopt.search.store.store import RunStore
 
 from .exits import Interrupted
 from .opened_device import DeviceChoice, OpenedDevice, opened_device
+from .progress import status_line
 from .run_progress import run_progress, waiting_lines
 from .session import Session
 from .spending import Spending, agree_to_spend, warn_of_eaten_dollar
@@ -275,4 +277,13 @@ def _drive(
     recording = options.models.recording
     if recording is not None and recording.differing and not quiet:
         click.echo(DIFFERING.format(recording.differing), err=True)
-    return report_run(store.reader, store.folder)
+    report = report_run(store.reader, store.folder)
+    if report.winner is None:
+        return report
+    asked = KnownKernelSearch(report.kernel, report.arch, opened.device, session.settings)
+    try:
+        with status_line(quiet) as show:
+            known = find_best_known(replace(asked, progress=show))
+    except KeyboardInterrupt:  # the run is done, and its winner is what was asked for
+        return report
+    return report.model_copy(update={"best_known": known})

@@ -19,6 +19,7 @@ from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Verdict
 from kopt.search.advice.retrieval_log import Retrieval, read_retrievals
 from kopt.search.forecast.expectations import agent_rounds
+from kopt.search.records.best_known import BestKnown
 from kopt.search.records.evaluation import Evaluation
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import RunState, RunStatus, StopReason
@@ -156,6 +157,8 @@ class RunReport(RunFacts):
     pace: Pace
     retrievals: tuple[Retrieval, ...]
     """What was searched and read in documents for it, oldest first."""
+    best_known: BestKnown | None = None
+    """The best kernel that ships for its kernel id; looked for where a run ends, not afterwards."""
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.status import Status
+from kopt.search.records.best_known import BestKnown
 from kopt.search.reports.candidate_report import CandidateReport
 from kopt.search.reports.run_list import RunList, RunSummary
 from kopt.search.reports.run_report import RunFacts, RunReport
@@ -23,6 +24,7 @@ from .diagnostics import advice_text, status_text
 from .tables import NOTHING, View, count_cell, grid, interval_cell, ratio_cell
 
 _NARROW = 9  # characters: a column of that width still says something
+_AS_FAST = 0.005
 RANKED = 10  # the report has all
 COLUMNS = ("rank", "candidate", "round", "tune", "time", "speed", "registers", "checked")
 
@@ -51,6 +53,39 @@ def run_view(report: RunReport) -> View:
     if page.is_file():
         yield Text(f"Report: {page}")
     yield _ending(report)
+    if report.best_known is not None:
+        yield Text(best_known_words(report, report.best_known))
+
+
+def best_known_words(report: RunReport, known: BestKnown) -> str:
+    """Return the best shipped kernel beside the winner: both times, how each came about, its file.
+
+    Two estimates are compared by their ratio; a measured time of another session is not.
+    """
+    measured = ""
+    if known.measured is not None:
+        one = known.measured
+        measured = (
+            f"{one.latency_us:.3f} us measured on {one.gpu}, {one.speedup:.3f}x {one.baseline}"
+        )
+    if known.estimated_us is None:
+        words = f"{measured} in a session of its own"
+    else:
+        words = f"{known.estimated_us:.3f} us estimated{_beside_winner(report, known.estimated_us)}"
+        words += f"; {measured}" if measured else ""
+    origin = f"{known.standing} for {known.arch}, which comes with kopt: {known.source}"
+    return f"Best known: {words}\n{origin}"
+
+
+def _beside_winner(report: RunReport, known_us: float) -> str:
+    if report.best_latency_us is None:
+        return ""
+    ratio = report.best_latency_us / known_us
+    if abs(ratio - 1) < _AS_FAST:
+        return ", as fast as this winner"
+    if ratio > 1:
+        return f", {ratio:.2f}x the speed of this winner"
+    return f"; this winner has {1 / ratio:.2f}x its speed"
 
 
 def runs_table(found: RunList) -> View:

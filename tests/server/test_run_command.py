@@ -28,6 +28,7 @@ def script(
 ) -> Script:
     """Return a function that sets what every evaluation answers; runs get a home of their own."""
     monkeypatch.setenv("KOPT_HOME", str(share_caches(tmp_path / "own-home", shared_caches)))
+    monkeypatch.setenv("KOPT_WITHOUT_SOURCES", "winners")  # shipped kernels have tests of their own
 
     def set_answer(answer: Answer) -> None:
         def evaluator(*_: object) -> RecordedEvaluator:

@@ -45,8 +45,8 @@ class NamedFile:
         return (*words, *more)
 
     def again(self, command: str, *more: str) -> NextCommand:
-        """Return the same command, for the time when the file is mended."""
-        return NextCommand(self.call(command, *more), f"once {self.path.name} is mended")
+        """Return the same command, for the time when the file is fixed."""
+        return NextCommand(self.call(command, *more), f"once {self.path.name} is fixed")
 
 
 def after_compile(
@@ -93,16 +93,19 @@ def after_promotion(file: NamedFile, result: PromotionResult) -> NextCommand:
     return NextCommand(file.call("profile"), "what limits it")
 
 
-def after_run(report: RunReport, start: Path) -> NextCommand:
+def after_run(report: RunReport, start: Path, problems: Path | None = None) -> NextCommand:
     """Return what follows: the winner as code, or what the start or the run lacks.
 
     Args:
         report: Of the run.
         start: The file that its starting kernel came from.
+        problems: The folder that --problems named.
     """
     if report.winner is not None:
-        promote = ("kopt", "bench", str(report.winner_path), "--kernel", report.kernel, "--promote")
-        proof = f"; first, on a GPU: {shlex.join(promote)}" if report.gpu is None else ""
+        bench = ("kopt", "bench", str(report.winner_path), "--kernel", report.kernel)
+        own = () if problems is None else ("--problems", str(problems))
+        promote = shlex.join((*bench, *own, "--promote"))
+        proof = f"; first, on a GPU: {promote}" if report.gpu is None else ""
         export = ("kopt", "export", report.run, "--as", "torch")
         return NextCommand(export, f"the winner as code{proof}")
     first = next(iter(report.population), None)
@@ -127,7 +130,7 @@ def after_step(result: StepResult, files: Sequence[Path]) -> NextCommand:
             example = ("kopt", "show", result.kernel, "--example")
             return NextCommand(example, f"to write from; then kopt step --run {result.run} FILE")
         case _:
-            done = "mended" if result.next == "fix" else "changed"
+            done = "fixed" if result.next == "fix" else "changed"
             again = (*step, *(str(file) for file in files))
             return NextCommand(again, f"once {names} {'are' if len(files) > 1 else 'is'} {done}")
 

@@ -39,7 +39,7 @@ Examples:
   kopt run --all --budget 2usd
 
 \b
-With ANTHROPIC_API_KEY Claude plans, writes, mends and merges kernels; without,
+With ANTHROPIC_API_KEY Claude plans, writes, fixes and merges kernels; without,
 or with --no-models, the `tune` values that the starting kernel declares are
 tried. What Claude may cost is said first, and on a terminal asked about; elsewhere
 name the dollars in --budget, or add --yes. --all runs every kernel, one after the
@@ -132,7 +132,8 @@ def command(session: Session, options: RunOptions) -> int:
         report = begin_and_drive(session, options, kernel)
     else:
         report = resume(session, options, options.resume)
-    session.show(report, run_view(report), after_run(report, _start_of(report, options, session)))
+    start = _start_of(report, options, session)
+    session.show(report, run_view(report), after_run(report, start, session.problems))
     return ExitCode.FELL_SHORT if report.winner is None else ExitCode.PASSED
 
 

@@ -135,6 +135,16 @@ def test_folder_of_problems_is_named_again_and_json_has_no_such_line(
     assert json.loads(kopt(*words, "--json").stdout)["status"] == "passed"
 
 
+def test_folder_of_problems_is_named_in_the_command_for_a_gpu_too(
+    kopt: Kopt, mine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("KOPT_PROBLEMS")
+    own = ("--problems", tmp_path / "problems")
+    line = _next(kopt("run", "--kernel", KERNEL, "--start", mine, "--no-models", *SIM, *own))
+    on_gpu = line.partition("first, on a GPU: ")[2]
+    assert shlex.split(on_gpu)[-3:-1] == [str(word) for word in own]
+
+
 def test_words_that_a_shell_would_split_are_quoted() -> None:
     line = NextCommand(("kopt", "check", "my file.cu"), "why").line(Path("a b"))
     assert line == "Next: kopt check 'my file.cu' --problems 'a b'  # why"

@@ -150,10 +150,6 @@ class HostCuda(ModuleType):
         self.limits[name] = value
         return (CUresult.CUDA_SUCCESS,)
 
-    def cuCtxResetPersistingL2Cache(self) -> tuple[Any, ...]:
-        """Have no L2."""
-        return (CUresult.CUDA_SUCCESS,)
-
     def cuStreamCreate(self, _: int) -> tuple[Any, ...]:
         """Number the only stream."""
         return CUresult.CUDA_SUCCESS, 5

@@ -78,9 +78,12 @@ def device_attribute(device: int, name: str) -> int:
 
 
 def switch_persisting_l2_off() -> None:
-    """Set the persisting part of L2 to nothing, and forget lines that persist already."""
+    """Set the persisting part of L2 to nothing.
+
+    cuCtxResetPersistingL2Cache is never called: after it the launches of graphs may cost 0.35 us
+    more. Source: "Two speeds of a launch" in docs/measurement.md.
+    """
     call("cuCtxSetLimit", enum("CUlimit", "CU_LIMIT_PERSISTING_L2_CACHE_SIZE"), 0)
-    call("cuCtxResetPersistingL2Cache")
 
 
 def synchronize_stream(stream: Stream) -> None:

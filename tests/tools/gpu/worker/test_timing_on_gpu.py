@@ -149,6 +149,23 @@ def test_empty_kernels_take_about_a_microsecond_and_less_than_the_kernel(gpu: Gp
     assert median(times[1::2]) < median(times[::2])
 
 
+def test_a_call_takes_as_long_whatever_was_launched_before_and_beside_it(gpu: Gpu) -> None:
+    case = gpu.case("merge_state_n8xh64xd128")
+    empty = EmptySide(plan=case.program.plan)
+    launches = tuple(one.model_copy(update={"pdl": True}) for one in case.program.plan.launches)
+    dependent = EmptySide(plan=case.program.plan.model_copy(update={"launches": launches}))
+    medians: list[tuple[float, float]] = []
+    for beside in ([dependent], []):
+        with gpu.device.open_timing(case.request([case.side, empty, *beside])) as opened:
+            for _ in range(12):
+                # Its launches are no graph's, and every sequence begins with calls of the driver.
+                gpu.device.execute(ExecutionRequest(case.program, case.inputs, POISON))
+                times = _replay(_open(opened), [0, 1] * 4).us_per_call
+                medians.append((median(times[::2]), median(times[1::2])))
+    for of_side in zip(*medians, strict=True):
+        assert max(of_side) < 1.02 * min(of_side), medians
+
+
 def test_twice_the_launches_take_longer_and_are_counted(gpu: Gpu) -> None:
     case = gpu.case("silu_and_mul_b128xh14336")
     plan = case.program.plan

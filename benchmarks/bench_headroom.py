@@ -105,7 +105,7 @@ class Survey:
         case = make_case(kernel.problem, kernel.workload, self.device, self.settings)
         row = HeadroomRow(
             kernel=kernel.id,
-            rows=kernel.workload.axes[kernel.problem.row_axis],
+            rows=kernel.workload.axes[kernel.problem.row_axis or ""],
             total_bytes=kernel.total_bytes,
             measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
             times=time_paths(case),

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import cast
 
-from headroom_sessions import FOLDER, case_data, make_case, time_sides
+from headroom_sessions import FOLDER, make_case, time_sides
 from markdown_tables import grid
 
 from kopt.config.settings import Settings, settings_from_environment
@@ -49,7 +49,7 @@ def time_empty(threads: int, device: TimingDevice, settings: Settings) -> list[E
     case = make_case(problem, workload, device, settings)
     shapes = [(pdl, blocks) for pdl in (False, True) for blocks in GRIDS]
     sides = tuple(_empty(workload, blocks, threads, pdl=pdl) for pdl, blocks in shapes)
-    timed = time_sides(case, timing_request(case, case_data(case), sides))
+    timed = time_sides(case, timing_request(case, sides))
     if isinstance(timed, TimingFailure):
         raise SystemExit(f"empty kernels fail: {timed.outcome.status}")
     return [

@@ -94,7 +94,7 @@ def time_paths(case: TimedCase) -> PathTimes:
                 rejected.append(path)
     beside = (reference, _empty(case.workload, pdl=False), _empty(case.workload, pdl=True))
     while True:
-        request = timing_request(case, data, (*(path.side for path in accepted), *beside))
+        request = timing_request(case, (*(path.side for path in accepted), *beside))
         timed = time_sides(case, request)
         if not isinstance(timed, TimingFailure):
             break
@@ -202,7 +202,7 @@ def time_copy(total_bytes: int, device: TimingDevice, settings: Settings) -> Cop
     shapes = [(*shape, pdl) for pdl in (True, False) for shape in SHAPES]
     copies = [_copy(case, *shape) for shape in shapes]
     sides = tuple(candidate_side(copy) for copy in copies)
-    timed = time_sides(case, timing_request(case, case_data(case), sides))
+    timed = time_sides(case, timing_request(case, sides))
     if isinstance(timed, TimingFailure):
         outcome = timed.outcome
         raise InfraError(f"the copy fails: {outcome.status}{because(outcome.diagnostics)}")

@@ -95,7 +95,7 @@ def _row(
     variable = [name for name, expression in problem.axes.items() if expression is None]
     return Result(
         kernel=evidence.kernel,
-        rows=workload.axes[problem.row_axis],
+        rows=workload.axes[problem.row_axis or ""],
         shape=" ".join(f"{name}={workload.axes[name]}" for name in variable),
         baseline=evidence.baseline.label,
         library=evidence.baseline.library,

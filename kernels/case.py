@@ -61,6 +61,21 @@ class Case:
         rest = (other for other in self.domain if other.name != self.workload.name)
         return (self.workload, *rest)
 
+    @cached_property
+    def timed_domain(self) -> tuple[Workload, ...]:
+        """The workloads of the domain that are timed by themselves, in file order.
+
+        Those that are there to be checked are left out, unless there are no others.
+        """
+        timed = tuple(one for one in self.domain if one.use != "check")
+        return timed or self.domain
+
+    @property
+    def timed_from_here(self) -> tuple[Workload, ...]:
+        """The named workload, then the rest of the timed ones in file order."""
+        rest = (other for other in self.timed_domain if other.name != self.workload.name)
+        return (self.workload, *rest)
+
     @property
     def default_tune(self) -> dict[str, int]:
         """The first value of every tune name; empty if the header has mistakes."""

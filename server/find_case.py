@@ -78,6 +78,8 @@ def refuse_foreign_kernel(case: Case) -> None:
 def find_problems(parts: Sequence[str], settings: Settings) -> tuple[Problem, ...]:
     """Return every problem, with only the workloads whose kernel id contains one of `parts`.
 
+    Without parts those are left out that are there to be checked (`use: check`).
+
     Raises:
         ToolError: A part fits no kernel id.
     """
@@ -101,6 +103,7 @@ def _with_workloads(problem: Problem, parts: Sequence[str]) -> Problem:
         workload
         for workload in problem.workloads
         if any(part in problem.kernel_id(workload) for part in parts)
+        and (any(parts) or workload.use != "check")
     )
     return problem.model_copy(update={"workloads": kept})
 

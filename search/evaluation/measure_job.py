@@ -73,7 +73,7 @@ def measure_job(job: EvaluationJob, checked: CheckedCase, site: EvaluationSite) 
         progress=site.say if job.baseline is None else ignore,
     )
     if job.level == "full":
-        requests = [_at(base, check, workload) for workload in request.case.domain_from_here]
+        requests = [_at(base, check, workload) for workload in request.case.timed_from_here]
     else:
         # The first candidate has found that no library path works here; the winner asks again.
         baselines: BaselineChoice = "reference" if job.baseline == REFERENCE else "auto"

@@ -152,7 +152,12 @@ def _kernels(options: RunOptions, session: Session) -> tuple[str, ...]:
     if options.kernel is not None or options.resume is not None:
         return () if options.kernel is None else (options.kernel,)
     problems = load_problems(session.settings.problems).values()
-    kernels = tuple(kernel for problem in problems for kernel in problem.kernel_ids)
+    kernels = tuple(
+        problem.kernel_id(workload)
+        for problem in problems
+        for workload in problem.workloads
+        if workload.use != "check"  # it is there to be checked; a run times what it searches
+    )
     if not options.every:
         raise ToolError(f"name a kernel, --kernel ID (kopt list), or run all {len(kernels)}: --all")
     return kernels

@@ -80,11 +80,11 @@ def test_an_oracle_that_takes_the_workload_is_told_it(tmp_path: Path) -> None:
 
 def test_steps_that_take_the_workload_are_told_it(tmp_path: Path) -> None:
     problem = _problem(tmp_path, PROBLEM_YAML)
-    text = "def expected_in_steps(inputs, scalars, workload):\n    return {'out': workload.name}\n"
+    text = "def expected_in_steps(inputs, scalars, workload):\n    return {workload.name: None}\n"
     (problem.folder / "steps.py").write_text(text)
     steps = load_steps(problem)
     assert steps is not None
-    assert expected_in_steps_at(steps, {}, {}, problem.workloads[0]) == {"out": "b8xh64"}
+    assert list(expected_in_steps_at(steps, {}, {}, problem.workloads[0])) == ["b8xh64"]
 
 
 def test_a_third_parameter_of_another_meaning_keeps_its_default(tmp_path: Path) -> None:

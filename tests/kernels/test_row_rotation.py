@@ -43,7 +43,7 @@ def _bits(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 def _rows(run: OracleRun) -> int:
-    return run.workload.axes[run.problem.row_axis]
+    return run.workload.axes[run.problem.row_axis or ""]
 
 
 def _problem_with_output(shape: tuple[str, ...], axes: dict[str, str | None]) -> Problem:

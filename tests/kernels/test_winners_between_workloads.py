@@ -48,7 +48,7 @@ def test_winner_is_right_at_other_row_counts(
 ) -> None:
     own = shipped.workload(winner.evidence.name.split(".")[0]).axes
     axes = {name: own[name] for name, expression in shipped.axes.items() if expression is None}
-    problem = with_one_workload(shipped, axes | {shipped.row_axis: rows}, tmp_path)
+    problem = with_one_workload(shipped, axes | {shipped.row_axis or "": rows}, tmp_path)
     request = CheckRequest(
         case=Case(problem, problem.workloads[0], read_candidate(winner.source)),
         level="quick",

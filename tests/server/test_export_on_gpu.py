@@ -46,7 +46,7 @@ BOUND = ("good_rope_vectorized", "good_pdl_wait", "good_merge_state_vectorized",
 
 
 def smallest(subject: ExportSubject) -> str:
-    return min(subject.domain, key=lambda workload: workload.axes[subject.problem.row_axis]).name
+    return min(subject.domain, key=lambda one: one.axes[subject.problem.row_axis or ""]).name
 
 
 def run(command: list[object], folder: Path) -> None:

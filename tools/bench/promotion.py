@@ -70,7 +70,7 @@ def promote_candidate(
     """
     start = perf_counter()
     # Of a header with mistakes, the problem's: the check says what they are.
-    workloads = request.case.domain or request.case.problem.workloads
+    workloads = request.case.timed_domain or request.case.problem.workloads
     with open_device() as device:
         places = _places(request, workloads, device, settings)
         check = _check(request, workloads[0], device, settings)

@@ -88,7 +88,7 @@ def problem_of(receipt: Receipt, settings: Settings) -> Problem:
     for entry in receipt.workloads:
         if entry.workload not in known:
             raise ToolError(f"problem {problem.name} has no workload {entry.workload}")
-    domain = {one.name for one in case_of(receipt, problem).domain}
+    domain = {one.name for one in case_of(receipt, problem).timed_domain}
     if domain and set(receipt.claimed) != domain:
         names = ", ".join(sorted(domain))
         raise ToolError(f"the receipt covers other workloads than its source claims: {names}")

@@ -71,12 +71,10 @@ def mix_words(kernel: KernelResources, most: int) -> str:
 
 def named_builds(result: CompileResult) -> list[Build]:
     """Return the builds that serve the workload that the kernel id ends with; else all."""
-    named = [
-        build
-        for build in result.builds
-        if any(result.kernel.endswith(f"_{workload}") for workload in build.workloads)
-    ]
-    return named or list(result.builds)
+    names = {name for build in result.builds for name in build.workloads}
+    # Of `small` and `very_small` the longer one: both may end the id.
+    ending = max((n for n in names if result.kernel.endswith(f"_{n}")), key=len, default=None)
+    return [one for one in result.builds if ending in one.workloads] or list(result.builds)
 
 
 def left_out_words(result: CompileResult) -> str:

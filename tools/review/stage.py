@@ -131,7 +131,7 @@ def begun(
     failed = judge_status(check.status, check_summary(check), simulated=where.timer is None)
     workloads = tuple(
         _reviewed(request, workload, None, _receipt_limit(request, workload, where))
-        for workload in case.domain_from_here
+        for workload in case.timed_from_here
     )
     if failed is None:
         return _answered(base.model_copy(update={"workloads": workloads}))
@@ -166,7 +166,7 @@ def _sanitized(
 ) -> ReviewResult:
     """Return `result` with what the sanitizer found, workload by workload up to a finding."""
     found: list[SanitizerResult] = []
-    for workload in request.case.domain_from_here:
+    for workload in request.case.timed_from_here:
         asked = SanitizeRequest(
             case=request.case.at(workload), progress=prefixed(request.progress, workload.name)
         )
@@ -185,7 +185,7 @@ def _timed(
 ) -> ReviewResult:
     """Return `result` with a measurement of every workload, as far as each passes."""
     case = request.case
-    domain = case.domain_from_here
+    domain = case.timed_from_here
     checked = CheckedCandidate(case, domain, result.check, timer.facts, timer.gpu)
     for place, workload in enumerate(domain):
         bench = time_once(_timing(request, checked, workload), timer, settings)

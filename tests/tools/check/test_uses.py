@@ -15,6 +15,7 @@ from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.problem import Problem, Use
 from kopt.kernels.status import Status
+from kopt.server.find_case import find_problems
 from kopt.server.views.check_view import check_view
 from kopt.tools.check import race_check, stage
 from kopt.tools.check.cases import Seeds, plan_cases
@@ -25,6 +26,7 @@ from kopt.tools.check.uses import run_workloads
 from kopt.tools.facts.check_facts import check_facts, check_summary
 from support.bench_cases import SOURCE, FakeCompiler
 from support.synthetic_check import NumpyDevice, plans_for, synthetic_problem
+from support.tiny_problem import write_tiny_problem
 
 SHAPES = ((64, 64), (8, 64))
 
@@ -122,3 +124,38 @@ def test_the_race_check_leaves_out_what_only_a_gpu_runs(request_: CheckRequest) 
     assert {one.workload.name for one in race_check.race_cases(batch)} == {"b8xh64"}
     timed = tuple(one for one in every if one.workload.use == "time")
     assert race_check.race_cases(replace(batch, cases=timed)) == ()
+
+
+def test_what_is_there_to_be_checked_is_timed_only_where_it_is_named(
+    request_: CheckRequest,
+) -> None:
+    case = request_.case  # named by the workload for checking
+    assert [one.name for one in case.timed_domain] == ["b64xh64"]
+    assert [one.name for one in case.timed_from_here] == ["b8xh64", "b64xh64"]
+    official = case.at(case.problem.workloads[0])
+    assert [one.name for one in official.timed_from_here] == ["b64xh64"]
+
+
+def test_a_domain_of_checked_workloads_alone_is_timed(tmp_path: Path) -> None:
+    problem = _problem(tmp_path, ("check", "check"))
+    case = Case(problem, problem.workloads[0], Candidate(SOURCE))
+    assert case.timed_domain == problem.workloads
+
+
+def test_a_list_of_all_kernels_leaves_out_those_to_be_checked(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    folder = write_tiny_problem(tmp_path / "mine")
+    yaml = folder / "problem.yaml"
+    yaml.write_text(yaml.read_text().replace("H: 64}}", "H: 64}, use: check}"))
+    settings = Settings(home=tmp_path / "home", problems=tmp_path / "mine")
+
+    def own(parts: tuple[str, ...]) -> list[str]:
+        return [
+            kernel
+            for problem in find_problems(parts, settings)
+            for kernel in problem.kernel_ids
+            if problem.name == "scale_rows"
+        ]
+
+    assert own(()) == ["scale_rows_b32xh256"]
+    assert own(("scale_rows_b8",)) == ["scale_rows_b8xh64"]

@@ -17,8 +17,9 @@ MAX_BLOCK = (1024, 1024, 64)
 MAX_BLOCK_THREADS = 1024
 MAX_CLUSTER_BLOCKS = 8
 """The portable limit; 16 needs an attribute that not every GPU of an architecture grants."""
-MAX_SCRATCH_BYTES = 256 * 1024 * 1024
-"""Per buffer set: several sets are resident at once while a candidate is timed."""
+MAX_SCRATCH_BYTES = 256 << 30
+"""No GPU holds more. What one holds with the buffer sets of a timing, and what the machine of a
+simulator holds, is found there, with the sizes."""
 
 _HOPPER = (9, 0)
 

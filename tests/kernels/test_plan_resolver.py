@@ -184,7 +184,11 @@ def test_occupancy_enters_the_grid(tmp_path: Path) -> None:
         ("block: BLOCK", "block: BLOCK\n    cluster: 0", "must be positive"),
         ("H, scale]", "{int32: H * 100000000}, scale]", "is 6400000000, which no int32 holds"),
         ("launch:", "scratch: {p: {dtype: int8, shape: B - 8}}\nlaunch:", "must be positive"),
-        ("launch:", "scratch: {p: {dtype: int8, shape: 268435457}}\nlaunch:", "at most 268435456"),
+        (
+            "launch:",
+            'scratch: {p: {dtype: int8, shape: "274877906944 + 1"}}\nlaunch:',
+            "at most 274877906944",
+        ),
     ],
 )
 def test_number_beyond_a_limit_is_one_diagnostic(

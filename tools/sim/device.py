@@ -17,6 +17,7 @@ from kopt.config.pollable_event import PollableEvent
 from kopt.config.scratch_folder import scratch_folder
 from kopt.config.settings import Settings
 from kopt.kernels.counters import BufferTraffic, ExecutionCounters
+from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.plan_check import WARP_THREADS
 from kopt.kernels.problem import tensor_size_bytes
@@ -24,7 +25,7 @@ from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.sandbox.ladder import run_sandboxed
-from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy
+from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy, machine_memory_bytes
 
 from .fault_report import describe_fault, fault_status
 from .job_file import JobFile, RunMode, write_job
@@ -36,8 +37,9 @@ from .second_look import Look, SecondLooks
 _MAX_RESIDENT_THREADS = 1 << 16
 _MAX_BLOCKS = 1 << 20
 # runtime/state.h: kMaxBuffers, kMaxArguments.
-_MAX_BUFFERS = 64
+_MAX_BUFFERS = 1024
 _MAX_ARGUMENTS = 64
+_MAX_BUFFER_BYTES = 56 << 30  # buffers lie 64 GiB apart, with 4 GiB before each
 _SECTOR_BYTES = 32  # what the runtime counts: the unit in which L2 and DRAM are read
 
 
@@ -212,7 +214,26 @@ def _beyond_limits(program: Program) -> Diagnostic | None:
             message=f"the simulator holds at most {_MAX_BUFFERS} tensors, scratch buffers and "
             f"tensor maps; this plan has {buffers}"
         )
-    return _plan_beyond_limits(plan)
+    return _memory_beyond_limits(program) or _plan_beyond_limits(plan)
+
+
+def _memory_beyond_limits(program: Program) -> Diagnostic | None:
+    """Return that this machine cannot hold the buffers, or that one passes its part of the arena.
+
+    What the race detector keeps of them comes on top, as far as elements are touched.
+    """
+    axes, plan = program.plan.axes, program.plan
+    sizes = {t.name: tensor_size_bytes(t, axes) for t in program.problem.tensors}
+    sizes |= {s.name: prod(s.shape) * dtype_size_bytes(s.dtype) for s in plan.scratch}
+    limit, largest = machine_memory_bytes() * 3 // 4, max(sizes, key=lambda name: sizes[name])
+    if sizes[largest] <= _MAX_BUFFER_BYTES and sum(sizes.values()) <= limit:
+        return None
+    return Diagnostic(
+        message=f"tensors and scratch have {sum(sizes.values()) / 1e9:.1f} GB, `{largest}` alone"
+        f" {sizes[largest] / 1e9:.1f} GB; the simulator holds {limit / 1e9:.0f} GB on this machine",
+        hint="check a smaller workload here, or make scratch smaller: buffers that are not needed"
+        " at the same time may share one",
+    )
 
 
 def _plan_beyond_limits(plan: LaunchPlan) -> Diagnostic | None:

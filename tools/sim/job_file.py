@@ -161,7 +161,7 @@ def _launch_line(launch: Launch, entry: int, arguments: list[str]) -> str:
 
 
 # Where runtime/job.cpp maps the buffers (state.h: kArena, kSlotBits, kSlotLead).
-_ARENA = 0x200000000000
+_ARENA = 0x100000000000
 _SLOT_BITS = 36
 _SLOT_LEAD = 1 << 32
 

@@ -116,10 +116,39 @@ def test_plans_beyond_the_simulator_are_unsupported(sim: Sim, launch: Launch, wo
 
 
 def test_too_many_buffers_are_unsupported(sim: Sim) -> None:
-    scratch = tuple(Scratch(name=f"s{n}", dtype="int32", shape=(1,)) for n in range(64))
+    scratch = tuple(Scratch(name=f"s{n}", dtype="int32", shape=(1,)) for n in range(1024))
     case = SimCase(SOURCE, outputs={"out": np.zeros(32, np.int32)}, scratch=scratch)
     case = replace(case, launches=(_launch(),))
-    assert "this plan has 65" in sim.fault(case, Status.UNSUPPORTED_ON_SIM).message
+    assert "this plan has 1025" in sim.fault(case, Status.UNSUPPORTED_ON_SIM).message
+
+
+def test_the_last_of_1024_buffers_is_one_like_the_first(sim: Sim) -> None:
+    scratch = tuple(Scratch(name=f"s{n}", dtype="int32", shape=(32,)) for n in range(1023))
+    source = """extern "C" __global__ void k(int* out, int* last) {
+      last[threadIdx.x] = threadIdx.x; out[threadIdx.x] = last[threadIdx.x] + 1; }"""
+    arguments = (Argument(kind="tensor", name="out"), Argument(kind="scratch", name="s1022"))
+    case = SimCase(source, outputs={"out": np.zeros(32, np.int32)}, scratch=scratch)
+    right = replace(case, launches=(_launch(arguments=arguments),))
+    assert sim.outputs(right)["out"].tolist() == list(range(1, 33))
+    beyond = replace(right, source=source.replace("last[threadIdx.x] =", "last[threadIdx.x + 1] ="))
+    fault = sim.fault(beyond, Status.OUT_OF_BOUNDS)
+    assert "`s1022`" in fault.message
+
+
+@pytest.mark.parametrize("elements", [15 << 30, 1 << 45])
+def test_scratch_that_this_machine_cannot_hold_is_unsupported(sim: Sim, elements: int) -> None:
+    scratch = (Scratch(name="terms", dtype="float32", shape=(elements,)),)
+    case = SimCase(SOURCE, outputs={"out": np.zeros(32, np.int32)}, scratch=scratch)
+    found = sim.fault(replace(case, launches=(_launch(),)), Status.UNSUPPORTED_ON_SIM)
+    assert "`terms` alone" in found.message
+
+
+def test_a_hundred_launches_run_one_after_another(sim: Sim) -> None:
+    source = """extern "C" __global__ void first(int* out) { out[threadIdx.x] = 0; }
+    extern "C" __global__ void more(int* out) { out[threadIdx.x] += 1; }"""
+    launches = (_launch(kernel="first"), *(_launch(kernel="more") for _ in range(99)))
+    case = SimCase(source, outputs={"out": np.zeros(32, np.int32)}, launches=launches)
+    assert sim.outputs(case)["out"].tolist() == [99] * 32
 
 
 def test_sixty_four_arguments_arrive(sim: Sim) -> None:

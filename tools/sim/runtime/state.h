@@ -18,10 +18,11 @@ namespace kopt_sim {
 
 // Buffers lie 64 GiB apart in one reserved range, so that an address names its buffer and an
 // access beyond its end, before its start, or far away meets unmapped memory.
-constexpr std::uintptr_t kArena = 0x200000000000;
+// The range ends below where Linux puts executables (0x5555...).
+constexpr std::uintptr_t kArena = 0x100000000000;
 constexpr unsigned kSlotBits = 36;
 constexpr std::uintptr_t kSlotLead = std::uintptr_t{1} << 32;
-constexpr unsigned kMaxBuffers = 64;
+constexpr unsigned kMaxBuffers = 1024;
 constexpr unsigned kMaxArguments = 64;
 constexpr unsigned kMaxCpuBodies = 32;
 constexpr unsigned kMaxRechecked = 32;

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from .check_result import CheckLevel, CheckResult, RaceCheck
 from .device_facts import DeviceFacts
+from .precision import Precision
 from .record import Diagnostic, Record
 from .status import Provenance, Status, Verdict
 
@@ -184,6 +185,8 @@ class BenchResult(Record):
     """cuda:0, or sim for an estimate."""
     gpu: DeviceFacts | None
     """The GPU; None on sim."""
+    precision: Precision = "ieee"
+    """What the libraries' float32 products may do: the problem's."""
     seed: int | None = None
     """Decided the order of the pairs, the memory layout and which outputs were compared; None
     where nothing was timed."""

@@ -20,6 +20,7 @@ from pydantic import (
 
 from .dtypes import DTYPE_SIZE_BYTES, dtype_size_bytes
 from .layouts import padded_sf_128x4_shape
+from .precision import Precision
 from .problem_scope import (
     all_axes,
     argument_name,
@@ -39,7 +40,6 @@ Role = Literal["in", "out", "inout"]
 Layout = Literal["row_major", "sf_128x4"]
 Tolerance = Literal["nvfp4", "fp8", "bf16", "fp16", "fp32", "fp64", "exact"]
 Use = Literal["check", "time", "both"]
-Precision = Literal["ieee", "tf32", "torch"]
 
 MAX_RANK = 5
 
@@ -59,11 +59,6 @@ USES: dict[Use, str] = {
     "check": "every check runs it; it is timed only where it is named",
     "time": "a GPU checks and times it; the simulator never runs it",
     "both": "every check runs it, and it is timed",
-}
-PRECISIONS: dict[Precision, str] = {
-    "ieee": "float32 products are IEEE float32, in libraries too",
-    "tf32": "libraries may round the operands of float32 products to TF32, 10 bits of mantissa",
-    "torch": "libraries do as torch does by default: IEEE products of matrices, TF32 convolutions",
 }
 
 _USUAL: tuple[tuple[str, Tolerance], ...] = (

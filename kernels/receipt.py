@@ -23,6 +23,7 @@ from .bench_result import (
 from .check_result import CheckLevel, RaceCheck, SanitizerResult, WorkloadCheck
 from .device_facts import DeviceFacts
 from .plan import LaunchPlan
+from .precision import Precision
 from .record import Record
 from .status import Status, Verdict
 
@@ -166,6 +167,8 @@ class Receipt(Record):
     device: DeviceFacts
     """With driver and CUDA version."""
     toolchain: ReceiptToolchain
+    precision: Precision = "ieee"
+    """What the libraries' float32 products could do; left out of a receipt where it is ieee."""
     cubins: tuple[ReceiptCubin, ...]
     plans: dict[str, LaunchPlan]
     """By workload, as launched."""

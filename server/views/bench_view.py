@@ -11,7 +11,13 @@ from rich.text import Text
 
 from kopt.kernels.bench_result import BenchResult, Comparison, DeviceState, Latency
 from kopt.kernels.status import Status, Verdict
-from kopt.tools.facts.bench_facts import answer_words, doubts, percent, rejected_words
+from kopt.tools.facts.bench_facts import (
+    answer_words,
+    doubts,
+    percent,
+    precision_words,
+    rejected_words,
+)
 
 from .diagnostics import (
     advice_text,
@@ -43,6 +49,8 @@ def bench_view(name: str, result: BenchResult, is_full: bool) -> View:
     gpu = "" if result.gpu is None else f", {result.gpu.name}"
     tune = "".join(f", {key}={value}" for key, value in result.check.values_at().items())
     yield Text(f"{candidate_words(name, result)} on {result.device}{gpu}{tune}", style="dim")
+    if (precision := precision_words(result)) is not None:
+        yield Text(f"Precision {precision}")
     if result.diagnostics:
         yield diagnostics_text(name, result.diagnostics)
     yield from uncovered_lines(result.check.compiled)

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
+from kopt.kernels.precision import PRECISIONS
 from kopt.kernels.problem import (
-    PRECISIONS,
     TOLERANCES,
     USES,
     Problem,

@@ -41,6 +41,10 @@ class HostTorch(ModuleType):
         super().__init__("torch")
         self.current_stream = 0
         self.allocated = 0
+        self.backends = SimpleNamespace(
+            cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=True)),
+            cudnn=SimpleNamespace(allow_tf32=True),
+        )
         for name in DTYPE_SIZE_BYTES:
             setattr(self, name, numpy_dtype(name))
         self.cuda = SimpleNamespace(

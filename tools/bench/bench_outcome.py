@@ -9,6 +9,7 @@ import numpy as np
 
 from kopt.kernels.bench_result import BenchResult, Comparison, LikeForLike
 from kopt.kernels.check_result import CheckResult
+from kopt.kernels.precision import Precision
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.roofline import memory_floor_us, workload_bytes
 from kopt.kernels.status import Verdict
@@ -19,7 +20,7 @@ from .side_by_side import Timed, pairing_of
 from .verdict import decide, final_verdict
 
 
-def begun(check: CheckResult) -> BenchResult:
+def begun(check: CheckResult, precision: Precision) -> BenchResult:
     """Return the result of a benchmark of which only the check is known."""
     return BenchResult(
         status=check.status,
@@ -29,6 +30,7 @@ def begun(check: CheckResult) -> BenchResult:
         tune=check.tune,
         device=check.device,
         gpu=None,
+        precision=precision,
         check=check,
         checked=check.level,
         race_check=check.race_check,

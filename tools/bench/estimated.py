@@ -53,7 +53,7 @@ def bench_estimated(
     check = request.checked or check_candidate(asked, device, settings)
     bytes_moved = workload_bytes(request.case.problem, request.case.workload)
     floor = {"memory_floor_us": memory_floor_us(bytes_moved, gpu)}
-    result = begun(check).model_copy(update=floor)
+    result = begun(check, request.case.problem.precision).model_copy(update=floor)
     if check.status is Status.PASSED:
         own = estimate_checked(asked, check, gpu)
         reference = _reference_estimate(request, arch, device, settings)

@@ -148,6 +148,8 @@ def _document(receipt: Receipt) -> dict[str, Any]:
     document = receipt.model_dump(mode="json", by_alias=True)
     if receipt.seal is None:  # a receipt of before there were seals keeps its text
         del document["seal"]
+    if receipt.precision == "ieee":  # nor were there others
+        del document["precision"]
     if receipt.check.race_check is None:  # nor was the simulator asked
         del document["check"]["race_check"]
     return document

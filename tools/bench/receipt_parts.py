@@ -55,6 +55,7 @@ def make_receipt(
         arch=request.arch,
         device=checked.facts,
         toolchain=ReceiptToolchain(compiler=first.compiler, version=first.version),
+        precision=case.problem.precision,
         cubins=cubins(compiled),
         plans=make_plans(request, checked.gpu).final(compiled, checked.gpu, simulated=False),
         check=ReceiptCheck(

@@ -50,7 +50,7 @@ def bench_candidate(request: BenchRequest, device: TimingDevice, settings: Setti
         check = request.checked
         _refuse_other_check(check, asked, device)
     found = {"gpu": device.facts, "diagnostics": (*check.diagnostics, *_scrutiny(check))}
-    result = begun(check).model_copy(update=found)
+    result = begun(check, request.case.problem.precision).model_copy(update=found)
     if check.status is Status.PASSED:
         case = _timed_case(request, device, settings)
         program = launched_program(case, asked, check.compiled)
@@ -67,7 +67,7 @@ def _proven(result: BenchResult, full: CheckResult | PassedFullCheck) -> BenchRe
         return result.model_copy(update=found)
     if full.status is Status.PASSED:
         return result.model_copy(update=found | {"check": full})
-    return begun(full).model_copy(update={"gpu": result.gpu})
+    return begun(full, result.precision).model_copy(update={"gpu": result.gpu})
 
 
 def _scrutiny(check: CheckResult) -> tuple[Diagnostic, ...]:

@@ -7,6 +7,7 @@ there are estimates only, and nothing is called faster.
 from collections.abc import Iterator
 
 from kopt.kernels.bench_result import BenchResult, Comparison, Latency, RejectedBaseline, Rotation
+from kopt.kernels.precision import PRECISIONS
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status, Verdict
 
@@ -125,12 +126,20 @@ def bench_facts(result: BenchResult, detail: Detail) -> Facts:
         if result.verdict is Verdict.FASTER:
             facts |= {"checked": result.checked}
     facts |= {"device": result.device} | given(gpu=result.gpu and result.gpu.name)
+    facts |= given(precision=precision_words(result))
     facts |= _why_not_timed(result) | advice(result) | _times(result)
     facts |= given(computed=given(memory_floor_us=result.memory_floor_us))
     not_timed = tuple(Quoted(rejected_words(path)) for path in result.rejected)
     facts |= given(doubts=Listing(tuple(doubts(result))), not_timed=Listing(not_timed, most=3))
     facts |= remark_facts(result.check.compiled)
     return facts | _full_facts(result) if detail == "full" else facts
+
+
+def precision_words(result: BenchResult) -> str | None:
+    """Return what the libraries' float32 products could do; None where they were IEEE."""
+    if result.precision == "ieee":
+        return None
+    return f"{result.precision}: {PRECISIONS[result.precision]}"
 
 
 def _why_not_timed(result: BenchResult) -> Facts:

@@ -9,8 +9,8 @@ from typing import Any
 from kopt.config.gpu_specs import GpuSpec, featured_gpus
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.candidate_guide import GUIDE, candidate_skeleton
+from kopt.kernels.precision import PRECISIONS
 from kopt.kernels.problem import (
-    PRECISIONS,
     TOLERANCES,
     USES,
     Problem,

@@ -54,6 +54,14 @@ def test_a_receipt_reads_back_as_it_was_written(path: Path) -> None:
     assert read_receipt(path) == sealed_receipt()
 
 
+def test_a_receipt_names_a_precision_that_is_not_ieee(tmp_path: Path) -> None:
+    plain = sealed_receipt()
+    assert "precision" not in json.loads(receipt_text(plain))
+    rounded = with_digest(plain.model_copy(update={"precision": "tf32"}))
+    assert json.loads(receipt_text(rounded))["precision"] == "tf32"
+    assert rounded.digest != plain.digest
+
+
 def test_other_spacing_and_order_of_the_same_content_are_the_same_receipt(path: Path) -> None:
     document = json.loads(path.read_text())
     path.write_text(json.dumps(document, indent=2, sort_keys=True))

@@ -7,6 +7,7 @@ captured here; that a path works is for the check to find out, not for this file
 
 import importlib
 import re
+import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Any
 from kopt.config.errors import ToolError
 from kopt.kernels.baseline_loader import load_baseline
 from kopt.kernels.dtypes import dtype_size_bytes
+from kopt.kernels.precision import Precision
 from kopt.kernels.problem import Problem, TensorSpec, Workload, storage_shape
 from kopt.tools.devices.timer import LibrarySide
 from kopt.tools.gpu.messages import Fault
@@ -83,15 +85,37 @@ def bind_library(
         }
         scalars = problem.scalar_values(workload)
         external = torch.cuda.ExternalStream(stream, device=_DEVICE)
+        _set_float32_products(torch, problem.precision)
         with torch.cuda.stream(external):
             run = baseline.bind(tensors, scalars, side.pdl)
 
     def launch() -> None:
         # What raises here may have met a CUDA error: the context is not to be trusted afterwards.
         with _library_step(sticky=True), torch.cuda.stream(external):
+            _set_float32_products(torch, problem.precision)  # whatever another side has set
             run()
 
     return BoundLibrary(launch, baseline.library)
+
+
+_TF32: dict[Precision, tuple[bool, bool]] = {
+    "ieee": (False, False),
+    "tf32": (True, True),
+    "torch": (False, True),
+}
+"""Whether products of matrices, and convolutions, may take TF32."""
+
+
+def _set_float32_products(torch: Any, precision: Precision) -> None:
+    """Set what torch's float32 products do from here on.
+
+    By the names that every torch has: those of torch 2.9 and later follow them.
+    """
+    matrices, convolutions = _TF32[precision]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # later versions announce other names
+        torch.backends.cuda.matmul.allow_tf32 = matrices
+        torch.backends.cudnn.allow_tf32 = convolutions
 
 
 class _DeviceBytes:

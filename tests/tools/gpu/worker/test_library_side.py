@@ -67,11 +67,11 @@ class Memory:
         self.weight = np.zeros(64, dtype=np.uint16)
         self.out: npt.NDArray[np.float32] = np.full(512, np.nan, dtype=np.float32)
 
-    def bind(self, folder: Path, entry: str, text: str = BASELINE) -> BoundLibrary:
+    def bind(self, folder: Path, entry: str, text: str = BASELINE, more: str = "") -> BoundLibrary:
         written = write_tiny_problem(folder)
         (written / "baseline.py").write_text(text)
         baselines = f"baselines: [{{name: library, entry: {entry}, layout: row_major}}]\n"
-        (written / "problem.yaml").write_text(PROBLEM_YAML + baselines)
+        (written / "problem.yaml").write_text(PROBLEM_YAML + baselines + more)
         problem = load_problem(written)
         addresses = {name: vars(self)[name].ctypes.data for name in ("x", "weight", "out")}
         side = LibrarySide(baseline=problem.baselines[0], pdl=True)
@@ -91,6 +91,24 @@ def test_a_launch_computes_in_the_given_memory(tmp_path: Path, torch: HostTorch)
     bound.launch()
     assert (memory.out[64:] == 2 * memory.x[64:]).all()
     assert bound.library.startswith("numpy ")
+
+
+@pytest.mark.parametrize(
+    ("precision", "matrices", "convolutions"),
+    [("", 0, 0), ("ieee", 0, 0), ("tf32", 1, 1), ("torch", 0, 1)],
+)
+def test_products_of_a_library_have_the_precision_of_the_problem(
+    tmp_path: Path, torch: HostTorch, precision: str, matrices: int, convolutions: int
+) -> None:
+    memory = Memory()
+    more = f"precision: {precision}\n" if precision else ""
+    bound = memory.bind(tmp_path, "scale", more=more)
+    for _ in range(2):  # when it is bound, and at each launch
+        assert torch.backends.cuda.matmul.allow_tf32 == bool(matrices)
+        assert torch.backends.cudnn.allow_tf32 == bool(convolutions)
+        torch.backends.cuda.matmul.allow_tf32 = not matrices
+        torch.backends.cudnn.allow_tf32 = not convolutions
+        bound.launch()
 
 
 def test_binding_and_launching_happen_on_the_given_stream(tmp_path: Path, torch: HostTorch) -> None:

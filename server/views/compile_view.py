@@ -9,6 +9,7 @@ from rich.text import Text
 
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.compile_result import Build, CompileResult, KernelResources, Occupancy
+from kopt.tools.facts.compile_facts import MANY_FUNCTIONS, total_words, worst_first
 
 from .diagnostics import advice_text, diagnostics_text, status_text, unserved_lines
 from .tables import View
@@ -66,8 +67,9 @@ def _rows(file: CompiledFile) -> Iterator[tuple[str, ...]]:
     """Yield one row for each function and architecture, architectures next to each other."""
     builds = [build for build in file.result.builds if file.workload in build.workloads]
     occupancy = {(entry.kernel, entry.gpu): entry for entry in file.result.occupancy}
-    names = dict.fromkeys(kernel.name for build in builds for kernel in build.kernels)
-    for name in names:
+    kernels = [kernel for build in builds for kernel in build.kernels]
+    names = list(dict.fromkeys(kernel.name for kernel in worst_first(kernels)))
+    for name in names[:MANY_FUNCTIONS]:
         shown = f"  {name}"
         for build in builds:
             for kernel in build.kernels:
@@ -94,6 +96,8 @@ def _cells(
 
 def _remarks(file: CompiledFile) -> Iterator[RenderableType]:
     result = file.result
+    if (totals := total_words(result)) is not None:
+        yield Text(f"{file.name}: {totals}; --json has each")
     others = [build for build in result.builds if file.workload not in build.workloads]
     if others:
         more = "1 more build serves" if len(others) == 1 else f"{len(others)} more builds serve"

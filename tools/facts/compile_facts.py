@@ -1,6 +1,6 @@
 """A build as facts: registers, spills and occupancy, or the first errors with their lines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.compile_result import Build, CompileResult, KernelResources, Occupancy
@@ -10,6 +10,8 @@ from .fitting import Detail, Facts, Listing, given
 from .wording import Quoted, short_id, tune_words
 
 MIX_SHOWN = 6
+MANY_FUNCTIONS = 8
+"""More functions than these are shown in part: those that need most, and totals of all."""
 UNSERVED = (
     "taken by no workload within `where`: not compiled, checked or measured, and an export refuses"
     " shapes that would take it"
@@ -22,7 +24,8 @@ def compile_facts(result: CompileResult, detail: Detail) -> Facts:
     facts = head(result, result.chosen_tune) | diagnostic_facts(result.diagnostics)
     facts |= advice(result)
     if result.builds:
-        facts["computed"] = {"functions": Listing(tuple(function_rows(result)), most=6)}
+        rows = Listing(tuple(function_rows(result)), most=6)
+        facts["computed"] = {"functions": rows} | given(all_functions=total_words(result))
     facts |= remark_facts(result)
     return facts | build_facts(result) if detail == "full" else facts
 
@@ -32,17 +35,42 @@ def function_rows(result: CompileResult) -> Iterator[Facts]:
     occupancy = {(entry.kernel, entry.gpu): entry for entry in result.occupancy}
     for build in named_builds(result):
         gpu = gpu_for_arch(build.arch).name
-        for kernel in build.kernels:
+        for kernel in worst_first(build.kernels):
             row: Facts = {"function": Quoted(kernel.name), "arch": build.arch}
             entry = occupancy.get((kernel.name, gpu))
             yield row | resource_facts(kernel) | ({} if entry is None else occupancy_facts(entry))
+
+
+def worst_first(kernels: Sequence[KernelResources]) -> Sequence[KernelResources]:
+    """Return functions as they stand, or of many those that need most first: spills, registers."""
+    if len(kernels) <= MANY_FUNCTIONS:
+        return kernels
+    return sorted(kernels, key=lambda one: (-_spilled(one), -one.registers_per_thread))
+
+
+def total_words(result: CompileResult) -> str | None:
+    """Return what many functions need in all, one line; None where each has its own row."""
+    kernels = [kernel for build in named_builds(result) for kernel in build.kernels]
+    if len(kernels) <= MANY_FUNCTIONS:
+        return None
+    spilling = sum(_spilled(one) > 0 for one in kernels)
+    registers = [one.registers_per_thread for one in kernels]
+    spilled = sum(map(_spilled, kernels))
+    return (
+        f"{len(kernels)} functions, those that need most first: {min(registers)} to"
+        f" {max(registers)} registers a thread; {spilling} of them spill, {spilled:,} bytes in all"
+    )
+
+
+def _spilled(kernel: KernelResources) -> int:
+    return kernel.spill_store_bytes + kernel.spill_load_bytes
 
 
 def resource_facts(kernel: KernelResources) -> Facts:
     """Return what one function needs; its stack only where there is any."""
     return given(
         registers_per_thread=kernel.registers_per_thread,
-        spilled_bytes=kernel.spill_store_bytes + kernel.spill_load_bytes,
+        spilled_bytes=_spilled(kernel),
         static_smem_bytes=kernel.static_smem_bytes,
         stack_bytes=kernel.stack_bytes or None,
         instructions=kernel.instructions,

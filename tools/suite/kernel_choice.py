@@ -116,15 +116,10 @@ def timed_workloads(problem: Problem, task: SuiteTask, *, on_gpu: bool) -> tuple
             f" {', '.join(names)}"
         )
     left_to_others = "check" if on_gpu else "time"
-    fit = tuple(one for one in problem.workloads if use_of(one) != left_to_others)
+    fit = tuple(one for one in problem.workloads if one.use != left_to_others)
     named = tuple(one for one in fit if one.name in task.workloads)
     chosen = named if named or (task.workloads and on_gpu) else fit
     if not chosen:
         where = "for timing" if on_gpu else "that the simulator runs"
         raise ToolError(f"{task.name} has no workload {where}: see `use` in its problem.yaml")
     return chosen if on_gpu else chosen[:1]
-
-
-def use_of(workload: Workload) -> str:
-    """Return what a workload is for: check, time or both."""
-    return str(getattr(workload, "use", "both"))

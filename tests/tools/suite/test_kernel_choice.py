@@ -1,15 +1,16 @@
 """Which workloads of a task are timed, and which are left to checks or to a GPU."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from kopt.config.errors import ToolError
 from kopt.kernels.problem import Problem
-from kopt.tools.suite import kernel_choice
+from kopt.kernels.problem_loader import load_problem
 from kopt.tools.suite.kernel_choice import timed_workloads
 from kopt.tools.suite.suite_file import SuiteTask
-from support.tiny_problem import tiny_problem
+from support.tiny_problem import tiny_problem, write_tiny_problem
 
 SMALL, LARGE = "b8xh64", "b32xh256"
 
@@ -35,11 +36,13 @@ def test_on_sim_one_workload_is_estimated(problem: Problem) -> None:
     assert _names(problem, LARGE, on_gpu=False) == [LARGE]
 
 
-def test_what_a_workload_is_for_decides_where_it_is_timed(
-    problem: Problem, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    uses = {SMALL: "check", LARGE: "time"}
-    monkeypatch.setattr(kernel_choice, "use_of", lambda one: uses[one.name])
+def test_what_a_workload_is_for_decides_where_it_is_timed(tmp_path: Path) -> None:
+    folder = write_tiny_problem(tmp_path)
+    text = (folder / "problem.yaml").read_text()
+    for name, use in ((SMALL, "check"), (LARGE, "time")):
+        text = re.sub(rf"({name}: {{axes: {{.*?}})}}", rf"\1, use: {use}}}", text)
+    (folder / "problem.yaml").write_text(text)
+    problem = load_problem(folder)
     assert _names(problem, on_gpu=True) == [LARGE]
     assert _names(problem, on_gpu=False) == [SMALL]
     assert _names(problem, LARGE, on_gpu=False) == [SMALL]  # sim runs no other

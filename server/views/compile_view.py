@@ -12,7 +12,7 @@ from kopt.kernels.compile_result import Build, CompileResult, KernelResources, O
 from kopt.tools.facts.compile_facts import MANY_FUNCTIONS, total_words, worst_first
 
 from .diagnostics import advice_text, diagnostics_text, status_text, unserved_lines
-from .tables import View
+from .tables import View, WideOrNarrow, grid
 
 HEADER = (
     *("function", "arch", "regs", "spill B", "stack B", "static smem", "occupancy", "limited by"),
@@ -42,15 +42,29 @@ def compile_view(files: Sequence[CompiledFile]) -> View:
 
 
 def _tables(files: Sequence[CompiledFile]) -> Iterator[RenderableType]:
-    """Yield one table for each file below its name; columns are as wide in all of them."""
+    """Yield one table for each file below its name; columns are as wide in all of them.
+
+    A terminal that is too narrow for them gets each row as a list.
+    """
     rows = {file.name: list(_rows(file)) for file in files}
     every = [HEADER, *(row for file_rows in rows.values() for row in file_rows)]
     widths = [max(len(row[column]) for row in every) for column in range(len(HEADER))]
-    yield _table([HEADER], widths, "bold")
+    wide: list[RenderableType] = [_table([HEADER], widths, "bold")]
+    narrow: list[RenderableType] = []
     for file in files:
         if rows[file.name]:
-            yield Text(f"{file.result.kernel}  {file.name}", style="bold")
-            yield _table(rows[file.name], widths, "")
+            title = Text(f"{file.result.kernel}  {file.name}", style="bold")
+            wide += (title, _table(rows[file.name], widths, ""))
+            narrow += (title, grid(*HEADER, rows=_named(rows[file.name]), whole=HEADER))
+    yield WideOrNarrow(sum(widths) + len(widths) - 1, wide, narrow)
+
+
+def _named(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Yield rows of which each names its function, which in a table stands in the first alone."""
+    name = ""
+    for function, *cells in rows:
+        name = function.strip() or name
+        yield (name, *cells)
 
 
 def _table(rows: Sequence[tuple[str, ...]], widths: Sequence[int], style: str) -> Table:

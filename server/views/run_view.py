@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from kopt.config.gpu_specs import gpu_for_arch
@@ -23,9 +22,9 @@ from kopt.tools.facts.wording import tune_words
 from .diagnostics import advice_text, status_text
 from .tables import NOTHING, View, count_cell, grid, interval_cell, ratio_cell
 
-_NARROW = 9  # characters: a column of that width still says something
 _AS_FAST = 0.005
 RANKED = 10  # the report has all
+RUN_COLUMNS = ("run", "status", "kernel", "evaluated#", "best#", "cost#", "begun")
 COLUMNS = ("rank", "candidate", "round", "tune", "time", "speed", "registers", "checked")
 
 
@@ -90,17 +89,8 @@ def _beside_winner(report: RunReport, known_us: float) -> str:
 
 def runs_table(found: RunList) -> View:
     """Yield one line for each run, in the order given; below it those that cannot be read."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    id_width = max((len(run.run) for run in found.runs), default=0)
-    for column in ("run", "status", "kernel", "evaluated", "best", "cost", "begun"):
-        is_count = column in ("evaluated", "best", "cost")
-        table.add_column(
-            column,
-            no_wrap=column == "run",  # other commands take it: it is never cut
-            min_width=id_width if column == "run" else _NARROW,
-            overflow="fold",
-            justify="right" if is_count else "left",
-        )
+    ids = ("run", "kernel")  # other commands take them: they are never cut or broken
+    table = grid(*RUN_COLUMNS, whole=ids, overflow="fold")
     for run in found.runs:
         table.add_row(
             run.run,

@@ -62,6 +62,20 @@ class Grid(Table):
             yield Padding(Text("   ", overflow="fold").join(parts), (0, 0, 0, 2))
 
 
+@dataclass(frozen=True)
+class WideOrNarrow:
+    """A result in two forms: a terminal with fewer columns than `width` gets the narrow one."""
+
+    width: int
+    wide: Sequence[RenderableType]
+    narrow: Sequence[RenderableType]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the form that fits; a pipe has room for any width."""
+        is_narrow = console.is_terminal and self.width > options.max_width
+        yield from self.narrow if is_narrow else self.wide
+
+
 def grid(
     *heads: str,
     rows: Iterable[Iterable[Cell]] = (),

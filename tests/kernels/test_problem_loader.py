@@ -25,6 +25,15 @@ def test_the_oracle_of_the_tiny_problem_loads(tmp_path: Path) -> None:
     assert load_oracle(load_problem(write_tiny_problem(tmp_path)))
 
 
+def test_mistakes_are_told_where_the_tolerance_follows_from_the_dtypes(tmp_path: Path) -> None:
+    """It cannot follow while the tensors have mistakes; that is none of the user's."""
+    folder = write_tiny_problem(tmp_path)
+    (folder / "problem.yaml").write_text("name: scale_rows\n")
+    with pytest.raises(ToolError, match="the key 'tensors' is missing") as told:
+        load_problem(folder)
+    assert "tolerance" not in str(told.value)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

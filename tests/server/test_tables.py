@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from kopt.server.views.tables import grid
+from kopt.server.views.tables import WideOrNarrow, grid
 
 IDS = ("fused_add_rmsnorm_fp8_block_quant_b1024xh7168", "silu_and_mul_b8xh14336")
 ROWS = [(IDS[0], "norm", "66,304,000"), (IDS[1], "activation", "688,128")]
@@ -40,3 +40,16 @@ def test_an_id_longer_than_the_terminal_is_folded_and_not_cut() -> None:
 
 def test_a_pipe_gets_a_line_a_row_whatever_the_width() -> None:
     assert len(_printed(60, is_terminal=False).splitlines()) >= 3
+
+
+@pytest.mark.parametrize(
+    ("width", "is_terminal", "shown"),
+    [(80, True, "wide"), (79, True, "narrow"), (79, False, "wide")],
+)
+def test_the_narrow_form_is_for_narrow_terminals_alone(
+    width: int, is_terminal: bool, shown: str
+) -> None:
+    out = StringIO()
+    console = Console(file=out, width=width, force_terminal=is_terminal, color_system=None)
+    console.print(WideOrNarrow(80, ["wide"], ["narrow"]))
+    assert out.getvalue() == f"{shown}\n"

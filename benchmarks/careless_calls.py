@@ -9,7 +9,9 @@ was said. The calls stand in benchmarks/careless_cases.py.
 """
 
 import argparse
+import importlib
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
@@ -20,6 +22,9 @@ from tempfile import TemporaryDirectory, TemporaryFile
 
 from careless_cases import CASES, GOOD, Case, write_mistakes
 
+import kopt.server.commands
+import kopt.tools.check.stage
+import kopt.tools.cuda.compile_stage
 from kopt.server.cli import main
 
 _TIMEOUT_S = 300
@@ -96,6 +101,8 @@ def _is_kept(name: str) -> bool:
 def judge_all(cases: Sequence[Case], folder: Path) -> Iterator[Judged]:
     """Yield the judgement of each of `cases`, in their order."""
     write_mistakes(folder)
+    for command in pkgutil.iter_modules(kopt.server.commands.__path__):
+        importlib.import_module(f"kopt.server.commands.{command.name}")  # once, for all children
     for case in cases:
         yield judge(case, folder)
 

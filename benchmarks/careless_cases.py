@@ -11,6 +11,12 @@ _ID = "silu_and_mul_b8xh14336"
 _REFERENCE = Path(__file__).parents[1] / "kernels" / "problems" / "silu_and_mul" / "reference.cu"
 
 
+_EXTENSION = """#include <torch/extension.h>
+torch::Tensor forward(torch::Tensor x) { return x; }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }
+"""
+
+
 @dataclass(frozen=True)
 class Case:
     """One call."""
@@ -49,7 +55,7 @@ def write_mistakes(folder: Path) -> None:
     (folder / "syntax.cu").write_text(good.replace("threadIdx.x", "threadIdx.nothing"))
     (folder / "key.cu").write_text(good.replace("family:", "famly:", 1))
     (folder / "zero.cu").write_text(good.replace("256, 128", "0, 128"))
-    (folder / "torch.cu").write_text("#include <torch/extension.h>\n")
+    (folder / "torch.cu").write_text(_EXTENSION)
     (folder / "huge.cu").write_bytes(b"/* kopt: 1 */" + b" " * (2 << 20))
     (folder / "dangling.cu").symlink_to("nowhere.cu")
     (folder / "broken.yaml").write_text("beam: {width: 2\n")
@@ -84,7 +90,7 @@ CASES = (
     Case("list --problems nowhere", 2, "nowhere"),
     Case("list --problems taken", 2, "taken"),
     Case("list --problems void", 2, "problem.yaml"),
-    Case("list --problems problems", 2, "problem.yaml"),
+    Case("list --problems problems", 2, "problem.yaml", lines=6),  # a line for each mistake
     Case("list --problems problems --problems void", 2, "--problems"),
     # candidate files
     Case(f"check missing.cu --kernel {_ID}", 2, "missing.cu"),
@@ -96,7 +102,7 @@ CASES = (
     Case(f"check plain.cu --kernel {_ID}", 1, "/* kopt: 1"),
     Case(f"check torch.cu --kernel {_ID}", 1, "kopt review"),
     Case(f"check key.cu --kernel {_ID}", 1, "did you mean family"),
-    Case(f"check zero.cu --kernel {_ID}", 1, "positive"),
+    Case(f"check zero.cu --kernel {_ID}", 1, "1 to 1024"),
     Case(f"compile syntax.cu --kernel {_ID}", 1, "nothing", lines=4),
     Case("check good.cu", 2, "--kernel ID"),
     Case("check", 2, "kopt check"),
@@ -105,9 +111,9 @@ CASES = (
     # values of options
     Case(f"check good.cu --kernel {_ID} --device gpu", 2, "cuda:0"),
     Case(f"check good.cu --kernel {_ID} --device cpu", 2, "sim"),
-    Case(f"check good.cu --kernel {_ID} --device cuda", 2, "cuda:0"),
+    Case(f"check good.cu --kernel {_ID} --device cuda", 3, "--device sim"),
     Case(f"check good.cu --kernel {_ID} --device cuda:0", 3, "--device sim"),
-    Case(f"check good.cu --kernel {_ID} --device sim --sanitize", 3, "GPU"),
+    Case(f"check good.cu --kernel {_ID} --device sim --sanitize", 2, "GPU"),
     Case(f"check good.cu --kernel {_ID} --level all", 2, "full"),
     Case(f"check good.cu --kernel {_ID} --seeds one", 2, "whole numbers"),
     Case(f"check good.cu --kernel {_ID} --tune BLOCK", 2, "NAME=NUMBER"),
@@ -139,7 +145,7 @@ CASES = (
     Case(f"review good.cu --kernel {_ID} --claim fast", 2, "1.7x"),
     Case(f"review good.cu --kernel {_ID} --claim -2", 2, "claim"),
     Case(f"review missing.cu --kernel {_ID} --claim 2x", 2, "missing.cu"),
-    Case(f"review torch.cu --kernel {_ID} --claim 2x", 2, "--call"),
+    Case("review torch.cu --claim 2x", 2, "--kernel ID"),
     Case("export", 2, "kopt export"),
     Case(f"export {_ID}", 2, "--as"),
     Case(f"export {_ID} --as triton", 2, "torch"),

@@ -21,6 +21,12 @@ from .strict_yaml import Mapping, Scalar, Sequence, YamlError, load_yaml
 from .yaml_records import read_record
 
 _OPENING = re.compile(r"/\*[ \t]*(?=kopt[ \t]*:)")
+_TORCH_INCLUDE = re.compile(r"^\s*#\s*include\s*<(torch/|ATen/|pybind11/)", re.MULTILINE)
+_TORCH = (
+    "a torch extension is judged by kopt review FILE --claim 1.5x --kernel ID --call TEXT; to make"
+    " its kernel a candidate, open the file with /* kopt: 1 and leave the host code out"
+    " (docs/candidates.md)"
+)
 _EXAMPLE = "a candidate begins with /* kopt: 1 (docs/candidates.md; kopt show ID --example)"
 
 
@@ -97,7 +103,8 @@ def _missing_header(source: str) -> Diagnostic:
     late = re.search(r"/\*[\s*]*kopt[ \t]*:", source)
     if late is None:
         message = "the file has no kopt header comment"
-        return Diagnostic(message=message, line=1, hint=_EXAMPLE)
+        hint = _TORCH if _TORCH_INCLUDE.search(source) else _EXAMPLE
+        return Diagnostic(message=message, line=1, hint=hint)
     line = source.count("\n", 0, late.start()) + 1
     message = "the kopt header comment does not open the file"
     return Diagnostic(message=message, line=line, hint=_EXAMPLE)

@@ -51,9 +51,9 @@ class Provenance(StrEnum):
 
 ADVICE = {
     Status.PASSED: "Nothing: every gate of the level that was asked for is met.",
-    Status.PLAN_ERROR: "Mend the header comment, or the kernel that it launches: the line above "
+    Status.PLAN_ERROR: "Fix the header comment, or the kernel that it launches: the line above "
     "says what does not fit and what is allowed (docs/candidates.md).",
-    Status.COMPILE_ERROR: "Mend the first error; the rest often follow from it.",
+    Status.COMPILE_ERROR: "Fix the first error; the rest often follow from it.",
     Status.REFUSED: "Remove the construct that is named: it is not allowed in a candidate.",
     Status.INCORRECT: "Start from the first mismatch: its row, column and pattern point at the "
     "code that wrote it.",

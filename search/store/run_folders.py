@@ -43,7 +43,8 @@ def find_folder(text: str, folders: Sequence[Path], nouns: tuple[str, str]) -> P
     matches = exact or [folder for folder in folders if text and text in folder.name]
     if len(matches) == 1:
         return matches[0]
-    shown = ", ".join(folder.name for folder in (matches or folders)[:5]) or "none yet"
+    names = [folder.name for folder in (matches or folders)[:5]]
+    shown = ", ".join(names) or f"none yet; kopt {nouns[0]} begins one"
     what = f"several {nouns[1]} match" if matches else f"no {nouns[0]} matches"
     raise ToolError(f"{what} {text!r}; newest first: {shown}")
 

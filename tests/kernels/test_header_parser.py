@@ -178,6 +178,16 @@ def test_windows_line_ends_are_read(tmp_path: Path) -> None:
         ("args: [x, out, H, scale]", "args: [x, H, scale]", 4, "'out' is passed to no launch"),
     ],
 )
+def test_a_torch_extension_is_told_the_two_ways_on(tmp_path: Path) -> None:
+    outcome = parse_header(
+        Candidate("#include <torch/extension.h>\n", "ext.cu"), tiny_problem(tmp_path)
+    )
+    (said,) = outcome.diagnostics
+    assert said.message == "the file has no kopt header comment"
+    assert said.hint is not None
+    assert "kopt review FILE" in said.hint and "/* kopt: 1" in said.hint
+
+
 def test_mistake_is_one_diagnostic_with_its_line(
     tmp_path: Path, old: str, new: str, line: int, message: str
 ) -> None:

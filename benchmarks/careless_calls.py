@@ -12,6 +12,7 @@ import argparse
 import importlib
 import os
 import pkgutil
+import re
 import signal
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from kopt.server.cli import main
 _TIMEOUT_S = 300
 _MOST_BYTES = 1 << 20
 _SHOWN_LINES = 8
+_PROGRESS = re.compile(r"^compiling|\(\d+ s\)$")  # lines of a slow machine
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def judge(case: Case, folder: Path) -> Judged:
     """Make the call in `folder` and hold its answer against the rules."""
     code, out, err = _call(case, folder)
     said = f"{err}\n{out}"
-    lines = [line for line in err.splitlines() if line.strip()]
+    lines = [line for line in err.splitlines() if line.strip() and not _PROGRESS.search(line)]
     faults = [
         *([f"ends with {code}, not {case.code}"] if code != case.code else []),
         *(["a traceback"] if "Traceback" in said or "bug in kopt" in said else []),

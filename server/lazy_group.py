@@ -25,7 +25,31 @@ class LazyCommand:
     """Name of the click command in the module."""
 
 
-class LazyGroup(click.Group):
+class NamingGroup(click.Group):
+    """A group that answers an unknown sub-command with those that there are."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the sub-command; an unknown name is answered with the nearest known ones.
+
+        Raises:
+            click.UsageError: No such sub-command.
+        """
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            near = close_names(args[0], known, most=2)
+            shown = did_you_mean(near) if near else ", ".join(self.shown_commands(ctx))
+            ctx.fail(f"no such command {args[0]!r}; {shown}")
+        return super().resolve_command(ctx, args)
+
+    def shown_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the sub-commands that are not hidden."""
+        every = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        return [name for name, command in every if command is not None and not command.hidden]
+
+
+class LazyGroup(NamingGroup):
     """A group over a table of `LazyCommand`; the table's order is the order in the help."""
 
     def __init__(self, table: Mapping[str, LazyCommand], **attributes: Any) -> None:
@@ -46,19 +70,9 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(module, entry.name)
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the sub-command; an unknown name is answered with the nearest known ones.
-
-        Raises:
-            click.UsageError: No such sub-command.
-        """
-        if args and args[0] not in self.table and not args[0].startswith("-"):
-            near = close_names(args[0], self.table, most=2)
-            known = did_you_mean(near) if near else ", ".join(self.table)
-            ctx.fail(f"no such command {args[0]!r}; {known}")
-        return super().resolve_command(ctx, args)
+    def shown_commands(self, ctx: click.Context) -> list[str]:
+        """Return all names: nothing is imported for it."""
+        return self.list_commands(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the table without importing a single sub-command."""

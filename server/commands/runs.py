@@ -19,6 +19,7 @@ from kopt.search.reports.removal import RunRemoval, RunSelection, plan_removal, 
 from kopt.search.reports.run_list import list_runs
 from kopt.search.reports.run_report import report_run, view_run
 from kopt.server.exits import ExitCode
+from kopt.server.lazy_group import NamingGroup
 from kopt.server.session import Session, command_body, print_document, print_view
 from kopt.server.spending import can_be_asked
 from kopt.server.views.removal_view import removal_view
@@ -72,7 +73,7 @@ def _to_option(help_text: str) -> Callable[[Callable[..., Any]], Callable[..., A
     return click.option("--to", type=file, metavar="FILE", help=help_text)
 
 
-@click.group("runs", epilog=EPILOG, invoke_without_command=True)
+@click.group("runs", cls=NamingGroup, epilog=EPILOG, invoke_without_command=True)
 @command_body()
 def command(session: Session) -> int:
     """List earlier runs, newest first; or show, report, export or remove some."""

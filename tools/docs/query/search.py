@@ -79,7 +79,8 @@ def read_document(uid: str, settings: Settings) -> DocumentText:
                 place = f"{chunk.path}:{chunk.start_line}"
                 return DocumentText(uid=chunk.uid, location=place, document=chunk)
         near = _near_uids(uid, there, settings)
-        hint = did_you_mean(near) if near else "uids are those of search hits"
+        where = "uids are those of search hits (kopt docs search TEXT)"
+        hint = did_you_mean(near) if near else where
         raise ToolError(f"no document has the uid {uid[:200]!r}; {hint}")
 
     return with_indexes(settings, answer)

@@ -2,6 +2,7 @@
 
 KoptError
 ├── ToolError    the caller gave something wrong: an unknown id, a bad argument
+│   └── UnsupportedOperator   a PyTorch function has an operator that cannot be imported
 ├── SetupError   this machine lacks something: a compiler, a device, a writable folder
 └── InfraError   the machine failed under a request: a worker died; unknown whether it ran
     └── BackendUnavailable   a service did not answer; what asked it can do without or try again
@@ -17,6 +18,10 @@ class KoptError(Exception):
 
 class ToolError(KoptError):
     """The caller can mend this: the message has the value seen and what is allowed."""
+
+
+class UnsupportedOperator(ToolError):
+    """A PyTorch function cannot be imported; the message names operator, line and what is."""
 
 
 class SetupError(KoptError):

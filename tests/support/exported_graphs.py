@@ -1,0 +1,217 @@
+"""Small PyTorch modules as graphs and problems, without the importer: several shapes, one graph."""
+
+import warnings
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from kopt.kernels.problem import Problem, TensorSpec, Workload, usual_tolerance
+from kopt.tools.pytorch.graph import (
+    Argument,
+    AxisSize,
+    Drawing,
+    Graph,
+    GraphInput,
+    GraphOutput,
+    Node,
+    Ref,
+    Special,
+    ValueType,
+)
+
+Array = npt.NDArray[Any]
+_LEFT_OUT = ("device", "layout", "memory_format", "pin_memory", "generator")
+
+
+class Exported:
+    """A module at several shapes: the problem, the graph, and what goes in and comes out."""
+
+    def __init__(self, module: torch.nn.Module, inputs: Sequence[tuple[torch.Tensor, ...]]) -> None:
+        """Export `module` once for each tuple of inputs, and run it on each."""
+        programs = [_exported(module, given) for given in inputs]
+        self._axes: dict[tuple[int, ...], str] = {}
+        self.graph = self._graph(programs)
+        self.inputs = [
+            _flat_inputs(program, given) for program, given in zip(programs, inputs, strict=True)
+        ]
+        with torch.no_grad():
+            results = [module(*given) for given in inputs]
+        self.outputs = [
+            [one.detach() for one in (result if isinstance(result, tuple) else (result,))]
+            for result in results
+        ]
+        self.problem = self._problem(len(inputs))
+
+    def _graph(self, programs: Sequence[Any]) -> Graph:
+        listed = [list(program.graph.nodes) for program in programs]
+        assert len({len(nodes) for nodes in listed}) == 1, "the shapes give different graphs"
+        inputs: list[GraphInput] = []
+        nodes: list[Node] = []
+        outputs: list[GraphOutput] = []
+        returned = len(programs[0].graph_signature.user_outputs)
+        for same in zip(*listed, strict=True):
+            node = same[0]
+            assert all(str(other.target) == str(node.target) for other in same)
+            if node.op == "placeholder":
+                inputs.append(self._input(same))
+            elif node.op == "call_function" and "getitem" not in str(node.target):
+                nodes.append(self._node(same))
+            elif node.op == "output":
+                kept = node.args[0][len(node.args[0]) - returned :]
+                outputs = [
+                    GraphOutput(name=f"out{place}", value=cast(Ref, _argument(one)))
+                    for place, one in enumerate(kept)
+                ]
+        return Graph(
+            torch=torch.__version__,
+            inputs=tuple(inputs),
+            nodes=tuple(nodes),
+            outputs=tuple(outputs),
+        )
+
+    def _input(self, same: Sequence[Any]) -> GraphInput:
+        return GraphInput(
+            name=same[0].name,
+            kind="input",
+            type=self._type([node.meta["val"] for node in same]),
+            drawing=Drawing(kind="normal"),
+        )
+
+    def _node(self, same: Sequence[Any]) -> Node:
+        values = [node.meta["val"] for node in same]
+        if not isinstance(values[0], tuple | list):
+            results = (self._type(values),)
+        else:
+            results = tuple(
+                None if column[0] is None else self._type(column)
+                for column in zip(*values, strict=True)
+            )
+        converted = [tuple(map(_argument, node.args)) for node in same]
+        kwargs = {
+            name: self._merged([_argument(node.kwargs[name]) for node in same])
+            for name in same[0].kwargs
+            if name not in _LEFT_OUT
+        }
+        args = tuple(self._merged(list(column)) for column in zip(*converted, strict=True))
+        trace = (same[0].meta.get("stack_trace") or "").strip().splitlines()
+        return Node(
+            name=same[0].name,
+            op=str(same[0].target),
+            args=args,
+            kwargs=kwargs,
+            results=results,
+            source=trace[-1].strip() if trace else "",
+        )
+
+    def _type(self, values: Sequence[torch.Tensor]) -> ValueType:
+        shape = [self._size(column) for column in zip(*(one.shape for one in values), strict=True)]
+        return ValueType(dtype=str(values[0].dtype).removeprefix("torch."), shape=tuple(shape))
+
+    def _size(self, column: Sequence[int]) -> int | AxisSize:
+        values = tuple(int(one) for one in column)
+        if len(set(values)) == 1:
+            return values[0]
+        return AxisSize(axis=self._axes.setdefault(values, f"N{len(self._axes)}"))
+
+    def _merged(self, column: list[Any]) -> Argument:
+        if isinstance(column[0], tuple):
+            return tuple(self._merged(list(one)) for one in zip(*column, strict=True))
+        if type(column[0]) is int and len(set(column)) > 1:
+            return self._size(column)
+        assert all(one == column[0] for one in column), column
+        return cast(Argument, column[0])
+
+    def _problem(self, count: int) -> Problem:
+        axes: dict[str, str | None] = dict.fromkeys(self._axes.values())
+        workloads = [
+            {name: values[number] for values, name in self._axes.items()} for number in range(count)
+        ]
+
+        def axis(size: int | AxisSize) -> str:
+            if isinstance(size, AxisSize):
+                return size.axis
+            name = f"C{size}"
+            axes.setdefault(name, str(size))
+            for workload in workloads:
+                workload[name] = size
+            return name
+
+        tensors = [
+            TensorSpec(
+                name=one.name,
+                role="in",
+                dtype=one.type.dtype,
+                shape=tuple(map(axis, one.type.shape)),
+            )
+            for one in self.graph.inputs
+        ]
+        for output in self.graph.outputs:
+            given = self.graph.type_of(output.value)
+            shape = tuple(map(axis, given.shape))
+            tensors.append(TensorSpec(name=output.name, role="out", dtype=given.dtype, shape=shape))
+        return Problem(
+            name="exported",
+            op_type="pytorch",
+            description="",
+            axes=axes,
+            tensors=tuple(tensors),
+            row_axis=next(iter(axes), ""),
+            workloads=tuple(
+                Workload(name=f"w{number}", axes=values) for number, values in enumerate(workloads)
+            ),
+            tolerance=usual_tolerance(tensors),
+            folder=Path(),
+        )
+
+
+@lru_cache(maxsize=1)
+def _decompositions() -> Any:
+    """Return the decompositions to core ATen; recurrent layers stay whole."""
+    table = torch.export.default_decompositions()
+    for kept in (torch.ops.aten.lstm.input, torch.ops.aten.gru.input):
+        table.pop(kept, None)
+    return table
+
+
+def _exported(module: torch.nn.Module, given: tuple[torch.Tensor, ...]) -> Any:
+    table = _decompositions()
+    with torch.no_grad(), warnings.catch_warnings():
+        # torch 2.13 copies its own tree specifications in a way that it calls deprecated.
+        warnings.simplefilter("ignore", FutureWarning)
+        return torch.export.export(module, given, strict=False).run_decompositions(table)
+
+
+def _flat_inputs(program: Any, given: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
+    """Return parameters, buffers, constants and inputs in the order of the placeholders."""
+    signature = program.graph_signature
+    users = iter(given)
+    found: list[torch.Tensor] = []
+    for spec in signature.input_specs:
+        if spec.kind.name == "USER_INPUT":
+            found.append(next(users))
+        elif spec.target in program.state_dict:
+            found.append(program.state_dict[spec.target].detach())
+        else:
+            found.append(program.constants[spec.target])
+    return found
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, torch.fx.Node):
+        if "getitem" in str(value.target):
+            return Ref(node=value.args[0].name, result=value.args[1])
+        return Ref(node=value.name)
+    if isinstance(value, list | tuple):
+        return tuple(map(_argument, value))
+    if isinstance(value, torch.dtype):
+        return str(value).removeprefix("torch.")
+    if isinstance(value, float) and not np.isfinite(value):
+        return Special(special=cast(Any, str(value)))
+    if isinstance(value, torch.device | torch.layout | torch.memory_format):
+        return None
+    return value

@@ -1,0 +1,89 @@
+// Runs kernels on the CPU one thread after another, without any check: the values only.
+// A block whose kernel has a barrier runs its threads as coroutines (ucontext), switched there.
+#pragma once
+#include <ucontext.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#undef __shared__
+#undef __launch_bounds__
+#define __shared__ static
+#define __launch_bounds__(...)
+#define __syncthreads plain_cuda::barrier
+
+namespace plain_cuda {
+
+struct Place {
+  unsigned x, y, z;
+};
+inline Place thread, block, block_size, grid_size;
+
+constexpr int STACK_BYTES = 64 << 10;
+inline ucontext_t host;
+inline ucontext_t fibers[1024];
+inline bool is_done[1024];
+inline int running;
+inline void (*entry)(void**);
+inline void** values;
+
+inline void barrier() { swapcontext(&fibers[running], &host); }
+
+inline void fiber_main() {
+  entry(values);
+  is_done[running] = true;
+}
+
+inline void run_with_barriers(int threads) {
+  static std::vector<char> stacks(size_t(1024) * STACK_BYTES);
+  for (int t = 0; t < threads; ++t) {
+    getcontext(&fibers[t]);
+    fibers[t].uc_stack.ss_sp = stacks.data() + size_t(t) * STACK_BYTES;
+    fibers[t].uc_stack.ss_size = STACK_BYTES;
+    fibers[t].uc_link = &host;
+    makecontext(&fibers[t], fiber_main, 0);
+    is_done[t] = false;
+  }
+  for (bool is_any = true; is_any;) {
+    is_any = false;
+    for (int t = 0; t < threads; ++t) {
+      if (is_done[t]) continue;
+      running = t;
+      thread.x = t;
+      swapcontext(&host, &fibers[t]);
+      is_any = true;
+    }
+  }
+}
+
+inline void launch(void (*kernel)(void**), void** given, unsigned blocks, unsigned threads,
+                   bool has_barriers) {
+  entry = kernel;
+  values = given;
+  grid_size = {blocks, 1, 1};
+  block_size = {threads, 1, 1};
+  for (unsigned b = 0; b < blocks; ++b) {
+    block = {b, 0, 0};
+    if (has_barriers) {
+      run_with_barriers(int(threads));
+      continue;
+    }
+    for (unsigned t = 0; t < threads; ++t) {
+      thread = {t, 0, 0};
+      kernel(given);
+    }
+  }
+}
+
+}  // namespace plain_cuda
+
+#define threadIdx plain_cuda::thread
+#define blockIdx plain_cuda::block
+#define blockDim plain_cuda::block_size
+#define gridDim plain_cuda::grid_size

@@ -1,0 +1,117 @@
+"""The first candidate of an imported PyTorch function: kernels that are right and readable.
+
+It is where a search starts, not where it ends: each node that is no index expression is a kernel
+or part of one, named after the node, with the user's line above it. Whether it is right is decided
+by `kopt check` like any candidate.
+"""
+
+import re
+
+from kopt.config.errors import ToolError
+from kopt.kernels.header import MAX_LAUNCHES
+from kopt.kernels.problem import Problem
+
+from .graph import Graph
+from .lowering.buffers import Buffer, Kernel, Use
+from .lowering.cuda_types import STORED
+from .lowering.device_functions import device_functions
+from .lowering.folds import FOLD_FUNCTIONS
+from .lowering.graph_lowering import lowered
+from .lowering.scratch_arena import Slot, arranged
+from .lowering.sizes import DEFAULT_PARTS
+
+_TUNE = {
+    "BLOCK": (256, 128, 512),
+    "REDUCE": (256, 128, 512, 1024),
+    "PARTS": (DEFAULT_PARTS, 32, 128, 256),
+    "TILE": (64, 32, 128),
+    "TILE_K": (16, 8, 32),
+}
+"""Threads of a block: one for each result, and those that reduce together; blocks that share one
+result; results of a block of a contraction along each side, and terms that it reads at once."""
+_MOST_SHARED = "TILE * TILE_K <= 2048"
+"""Two padded tiles of float64 in the 48 KiB that every kernel has."""
+_AXIS = re.compile(r"\bKOPT_([A-Z][A-Z0-9]*)\b")
+
+
+def emit_candidate(problem: Problem, graph: Graph) -> str:
+    """Return the text of a candidate that computes `graph`.
+
+    Args:
+        problem: The graph's inputs and outputs are its tensors, sizes of the graph its axes.
+        graph: Of core ATen operators.
+
+    Raises:
+        UnsupportedOperator: An operator or a dtype has no lowering.
+        ToolError: There would be more launches than a candidate may have.
+    """
+    program = lowered(problem, graph)
+    kernels = program.kernels
+    if len(kernels) > MAX_LAUNCHES:
+        raise ToolError(
+            f"{problem.name} needs {len(kernels)} launches; a candidate has at most {MAX_LAUNCHES}:"
+            " import a part of the function, or fewer layers"
+        )
+    slots = arranged(kernels, program.sizes)
+    code = "\n\n".join(_kernel_text(kernel) for kernel in kernels)
+    functions = device_functions(code, FOLD_FUNCTIONS)
+    parts = (_header(problem, kernels, slots, code), _includes(code), functions, code)
+    return "\n".join(part for part in parts if part) + "\n"
+
+
+def _header(problem: Problem, kernels: list[Kernel], slots: dict[Buffer, Slot], code: str) -> str:
+    plan = [_launch(kernel, slots) for kernel in kernels]
+    names = _used_tune(code, plan)
+    axes = sorted(set(_AXIS.findall(code)), key=list(problem.axes).index)
+    lines = [
+        "/* kopt: 1",
+        "family: other",
+        'note: "starting point, generated: a kernel for each operator that is no index expression"',
+    ]
+    if names:
+        shown = ", ".join(f"{name}: [{', '.join(map(str, _TUNE[name]))}]" for name in names)
+        lines.append(f"tune: {{{shown}}}")
+    if "TILE" in names:
+        lines.append(f"tune_where: [{_MOST_SHARED}]")
+    if axes:
+        lines.append(f"specialize: [{', '.join(axes)}]")
+    lines.append("flags: {fast_math: false}")
+    used = list({slot.name: slot for slot in slots.values()}.values())
+    if used:
+        lines.append("scratch:")
+        lines += [f'  {one.name}: {{dtype: {one.dtype}, shape: "{one.shape}"}}' for one in used]
+    return "\n".join([*lines, "launch:", *plan, "*/"])
+
+
+def _used_tune(code: str, plan: list[str]) -> list[str]:
+    words = set(re.findall(r"\w+", code)) | set(re.findall(r"\w+", "\n".join(plan)))
+    return [name for name in _TUNE if name in words]
+
+
+def _launch(kernel: Kernel, slots: dict[Buffer, Slot]) -> str:
+    names = [
+        slots[use.buffer].name if use.buffer in slots else use.buffer.label for use in kernel.uses
+    ]
+    parts = [f"kernel: {kernel.name}", f'grid: "{kernel.grid}"', f"block: {kernel.block}"]
+    if kernel.smem != "0":
+        parts.append(f'smem: "{kernel.smem}"')
+    parts.append(f"args: [{', '.join(names)}]")
+    return f"  - {{{', '.join(parts)}}}"
+
+
+def _includes(code: str) -> str:
+    wanted = ["cmath", "limits", "type_traits"]
+    wanted += ["cuda_bf16.h"] * ("bfloat16" in code) + ["cuda_fp16.h"] * ("half" in code)
+    return "\n" + "\n".join(f"#include <{name}>" for name in sorted(wanted)) + "\n"
+
+
+def _kernel_text(kernel: Kernel) -> str:
+    parameters = ", ".join(_parameter(use) for use in kernel.uses)
+    head = f'extern "C" __global__ void {kernel.bounds}{kernel.name}({parameters}) {{'
+    comment = "\n".join(f"// {line}" for line in kernel.comment.splitlines())
+    return "\n".join(part for part in (comment, head, kernel.text, "}") if part)
+
+
+def _parameter(use: Use) -> str:
+    const = "" if use.is_written else "const "
+    return f"{const}{STORED[use.buffer.dtype]}* __restrict__ {use.parameter}"

@@ -1,0 +1,60 @@
+"""Buffers, kernels and launches of a candidate that is being written."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .sizes import Shape, Size
+
+
+@dataclass(frozen=True, eq=False)
+class Buffer:
+    """Global memory: a tensor of the problem, or a result that later kernels read."""
+
+    label: str
+    """The tensor's name, or the node's that it is a result of."""
+    dtype: str
+    shape: Shape
+    """Row-major and without gaps."""
+    kind: Literal["in", "out", "scratch"]
+
+
+@dataclass(frozen=True)
+class Use:
+    """A parameter of a kernel: a pointer to a buffer."""
+
+    buffer: Buffer
+    parameter: str
+    is_written: bool
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with its one launch."""
+
+    name: str
+    comment: str
+    text: str
+    """Attributes in front of the name, and the statements."""
+    uses: tuple[Use, ...]
+    grid: str
+    """Of the header."""
+    block: str
+    bounds: str = ""
+    """`__launch_bounds__(...)`, where the block is known."""
+    smem: str = "0"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """How many threads a launch has."""
+
+    blocks: str
+    """In the header's expressions."""
+    threads: str
+    bounds: str = ""
+    smem: str = "0"
+
+
+def per_element(count: Size) -> Grid:
+    """Return the grid of a thread for each of `count` elements."""
+    return Grid(f"ceil_div({count.header}, BLOCK)", "BLOCK")

@@ -46,7 +46,7 @@ def emit_candidate(problem: Problem, graph: Graph) -> str:
         ToolError: There would be more launches than a candidate may have.
     """
     program = lowered(problem, graph)
-    kernels = program.kernels
+    kernels = program.launched()
     if len(kernels) > MAX_LAUNCHES:
         raise ToolError(
             f"{problem.name} needs {len(kernels)} launches; a candidate has at most {MAX_LAUNCHES}:"

@@ -110,7 +110,7 @@ def _count(call: Call, extents: Shape, along: Sequence[Window]) -> Value | str:
     return Computed(write, call.shape, "int64")
 
 
-def _adaptive_average(rank: int) -> Lowering:
+def _adaptive(rank: int, is_largest: bool) -> Lowering:
     def lower(call: Call) -> Value:
         value = call.program.once(call.value(0))
         lead = len(value.shape) - rank
@@ -139,10 +139,14 @@ def _adaptive_average(rank: int) -> Lowering:
             pairs = [bounds(body, one, index[lead + one]) for one in range(rank)]
             return " * ".join(f"({end} - {first})" for first, end in pairs)
 
-        patches = Guarded(value, (*value.shape[:lead], *counts, *most), place, 0.0)
+        outside = float("-inf") if is_largest else 0.0
+        patches = Guarded(value, (*value.shape[:lead], *counts, *most), place, outside)
         dims = tuple(range(lead + rank, lead + 2 * rank))
-        reduction = Reduction(patches, dims, SUM, (call.dtype,), keeps=False)
+        fold = LARGEST if is_largest else SUM
+        reduction = Reduction(patches, dims, fold, (call.dtype,), keeps=False)
         total = reduced(call.program, reduction, call.node.name)[0]
+        if is_largest:
+            return total
         return divided(call, total, Computed(write, call.shape, "int64"))
 
     return lower
@@ -154,5 +158,6 @@ def lowerings() -> dict[str, Lowering]:
     for rank in (1, 2, 3):
         table[f"aten.max_pool{rank}d_with_indices.default"] = _max_pool(rank)
         table[f"aten.avg_pool{rank}d.default"] = _average_pool(rank)
-        table[f"aten._adaptive_avg_pool{rank}d.default"] = _adaptive_average(rank)
+        table[f"aten._adaptive_avg_pool{rank}d.default"] = _adaptive(rank, False)
+        table[f"aten.adaptive_max_pool{rank}d.default"] = _adaptive(rank, True)
     return table

@@ -1,7 +1,7 @@
 """A candidate while it is written: its kernels so far, and the way from a value into memory."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kopt.tools.pytorch.graph import Node
 
@@ -97,6 +97,8 @@ class Program:
     kernels: list[Kernel] = field(default_factory=list[Kernel])
     node: Node | None = None
     """The one that is being lowered: kernels are called after it."""
+    _moved: dict[Buffer, Buffer] = field(default_factory=dict[Buffer, Buffer])
+    """Results that turned out to be outputs: what was written to scratch goes there."""
     _names: set[str] = field(default_factory=set[str])
     _stored: dict[int, tuple[Value, Stored]] = field(
         default_factory=dict[int, tuple[Value, Stored]]
@@ -143,6 +145,9 @@ class Program:
 
     def realise(self, value: Value, into: Buffer | None = None) -> Stored:
         """Return `value` in memory, in row-major order; what is there already stays."""
+        if into is not None and isinstance(value, Stored) and self._moves(value.buffer, into):
+            self._moved[value.buffer] = into
+            return Stored(into, value.shape)
         if into is None:
             known = self._stored.get(id(value))
             if known is not None:
@@ -158,6 +163,21 @@ class Program:
             result = self._copy(value, into)
         self._stored[id(value)] = (value, result)
         return result
+
+    def _moves(self, buffer: Buffer, into: Buffer) -> bool:
+        """Return whether a result may be written to an output in place of its scratch buffer."""
+        is_free = buffer.kind == "scratch" and buffer not in self._moved
+        return is_free and buffer.dtype == into.dtype
+
+    def launched(self) -> list[Kernel]:
+        """Return all kernels, in the order of their launches."""
+        return [
+            replace(kernel, uses=tuple(self._placed(use) for use in kernel.uses))
+            for kernel in self.kernels
+        ]
+
+    def _placed(self, use: Use) -> Use:
+        return replace(use, buffer=self._moved.get(use.buffer, use.buffer))
 
     def finish(self, pending: Pending, value: Value, into: Buffer | None) -> Stored:
         """Write the kernel of `pending`, which stores `value`, computed from its result."""

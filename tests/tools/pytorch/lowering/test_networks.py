@@ -62,14 +62,14 @@ CASES: dict[str, Case] = {
     "gru": on(_Recurrent(nn.GRU(5, 6, batch_first=True)), *SEQUENCES),
     "gru_of_two_layers": on(_Recurrent(nn.GRU(5, 6, num_layers=2, bidirectional=True)), *SEQUENCES),
     "gru_without_biases": on(_Recurrent(nn.GRU(5, 6, bias=False)), *SEQUENCES),
-    "rnn": on(_Recurrent(nn.RNN(5, 6, batch_first=True)), (3, 4, 5), (2, 4, 5), (1, 4, 5)),
+    "rnn": on(_Recurrent(nn.RNN(5, 6, batch_first=True)), (3, 4, 5), (2, 4, 5), (5, 4, 5)),
     "attention": case(
         lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, is_causal=True),
         *(((batch, 2, steps, 8),) * 3 for batch, steps in ((1, 5), (2, 7), (3, 17))),
     ),
     "encoder_layer": on(
         nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval(),
-        *((2, 5, 16), (1, 7, 16), (3, 9, 16)),
+        *((2, 5, 16), (4, 7, 16), (3, 9, 16)),
     ),
     **_floats(torch.float64),
     **_floats(torch.float16),

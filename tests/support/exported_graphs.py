@@ -59,7 +59,7 @@ class Exported:
             assert all(str(other.target) == str(node.target) for other in same)
             if node.op == "placeholder":
                 inputs.append(self._input(same))
-            elif node.op == "call_function" and "getitem" not in str(node.target):
+            elif node.op == "call_function" and not _is_aside(node):
                 nodes.append(self._node(same))
             elif node.op == "output":
                 kept = node.args[0][len(node.args[0]) - returned :]
@@ -199,6 +199,11 @@ def _flat_inputs(program: Any, given: tuple[torch.Tensor, ...]) -> list[torch.Te
         else:
             found.append(program.constants[spec.target])
     return found
+
+
+def _is_aside(node: Any) -> bool:
+    """Return whether a node computes nothing: it picks a result, or checks a dtype."""
+    return "getitem" in str(node.target) or "_assert_tensor_metadata" in str(node.target)
 
 
 def _argument(value: Any) -> Any:

@@ -82,7 +82,7 @@ def as_array(tensor: torch.Tensor) -> Array:
     tensor = tensor.detach().contiguous()
     if tensor.dtype is torch.bfloat16:
         return tensor.view(torch.uint16).numpy().view(ml_dtypes.bfloat16)
-    return np.ascontiguousarray(tensor.numpy())
+    return np.array(tensor.numpy(), order="C")
 
 
 def difference(found: Array, wanted: Array) -> str:

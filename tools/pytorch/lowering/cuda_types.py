@@ -84,8 +84,10 @@ def number(value: float | int | bool, ctype: str) -> str:
 
 
 def _integer(value: int, ctype: str) -> str:
-    if ctype != "long long":
+    if ctype == "int":
         return str(value)
+    if ctype != "long long":
+        return f"static_cast<{ctype}>({value})"
     return f"(-{2**63 - 1}LL - 1)" if value == -(2**63) else f"{value}LL"
 
 

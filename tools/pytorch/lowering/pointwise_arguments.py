@@ -163,6 +163,10 @@ def lowerings() -> dict[str, Lowering]:
         "aten.scalar_tensor.default": _filled(0),
         "aten.zeros.default": _same(0),
         "aten.zeros_like.default": _same(0),
+        # Nothing may depend on what an empty tensor holds.
+        "aten.empty.memory_format": _same(0),
+        "aten.empty_permuted.default": _same(0),
+        "aten.empty_like.default": _same(0),
         "aten.ones.default": _same(1),
         "aten.ones_like.default": _same(1),
     }

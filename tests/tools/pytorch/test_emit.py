@@ -61,6 +61,26 @@ def test_pointwise_operators_join_the_kernel_before_them() -> None:
     assert "// mm: model.py:7: mm = f(x)\n// relu: model.py:7: relu = f(x)\nextern" in source
 
 
+def test_a_value_that_meets_its_function_again_is_joined_with_both() -> None:
+    square = value_type(ROWS, ROWS)
+    nodes = _product().nodes[:2]
+    gate = _node("gate", "sigmoid.default", Ref(node="mm"), to=square)
+    silu = _node("silu", "mul.Tensor", Ref(node="mm"), Ref(node="gate"), to=square)
+    graph = graph_of({"x": MATRIX}, [*nodes, gate, silu], Ref(node="silu"))
+    source = emit_candidate(problem_of(graph, *WORKLOADS), graph)
+    assert re.findall(r"kernel: (\w+)", source) == ["k1_mm"]
+
+
+def test_a_product_with_two_readers_is_computed_once() -> None:
+    square = value_type(ROWS, ROWS)
+    nodes = _product().nodes[:2]
+    gate = _node("gate", "sigmoid.default", Ref(node="mm"), to=square)
+    total = _node("total", "cumsum.default", Ref(node="mm"), 1, to=square)
+    graph = graph_of({"x": MATRIX}, [*nodes, gate, total], Ref(node="gate"), Ref(node="total"))
+    source = emit_candidate(problem_of(graph, *WORKLOADS), graph)
+    assert re.findall(r"kernel: (\w+)", source) == ["k1_mm", "k2_gate", "k3_total"]
+
+
 def test_sizes_are_axes_in_header_and_code() -> None:
     graph = _product()
     source = emit_candidate(problem_of(graph, *WORKLOADS), graph)

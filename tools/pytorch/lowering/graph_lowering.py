@@ -1,21 +1,22 @@
 """A whole graph as kernels: its nodes in order, each lowered by the table of operators."""
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from kopt.config.errors import UnsupportedOperator
 from kopt.kernels.problem import Problem
-from kopt.tools.pytorch.graph import Graph, Node, Ref, refs
+from kopt.tools.pytorch.graph import Graph, Node, refs
 
 from .buffers import Buffer
 from .call import Call
 from .cuda_types import STORED
-from .operator_table import check_dtypes, lowering_of
+from .operator_table import check_dtypes, lowering_of, pointwise_operators
 from .program import CHEAP, Program, has_pending
 from .sizes import SizeTable, shape_of
 from .values import Constant, Stored, Value, converted
 
 _Place = tuple[str, int]
+_MOST_STEPS = 12
+"""How far the readers of a value are followed to where they meet."""
 
 
 def lowered(problem: Problem, graph: Graph) -> Program:
@@ -47,17 +48,20 @@ def needed_nodes(graph: Graph) -> list[Node]:
 class _Driver:
     """Lowers nodes, and stores the results that outputs or several readers need."""
 
-    def __init__(self, program: Program, graph: Graph, nodes: Iterable[Node]) -> None:
+    def __init__(self, program: Program, graph: Graph, nodes: Sequence[Node]) -> None:
         self._program = program
         self._values: dict[_Place, Value] = {}
-        self._readers = Counter[_Place]()
+        self._order = {node.name: number for number, node in enumerate(nodes)}
+        self._users: dict[_Place, list[Node]] = {}
         for node in nodes:
-            self._readers.update({(ref.node, ref.result) for ref in refs(node)})
+            for place in dict.fromkeys((ref.node, ref.result) for ref in refs(node)):
+                self._users.setdefault(place, []).append(node)
         self._outputs: dict[_Place, Buffer] = {}
         self._copies: list[tuple[_Place, Buffer]] = []
         for output in graph.outputs:
             place = (output.value.node, output.value.result)
             given = graph.type_of(output.value)
+            program.unique(output.name)
             buffer = Buffer(output.name, given.dtype, shape_of(given), "out")
             if place in self._outputs or output.value.node in {one.name for one in graph.inputs}:
                 self._copies.append((place, buffer))
@@ -68,6 +72,7 @@ class _Driver:
                 raise UnsupportedOperator(
                     f"the input {one.name} is {one.type.dtype}; supported are {', '.join(STORED)}"
                 )
+            program.unique(one.name)
             shape = shape_of(one.type)
             buffer = Buffer(one.name, one.type.dtype, shape, "in")
             self._values[one.name, 0] = Stored(buffer, shape)
@@ -80,7 +85,7 @@ class _Driver:
         read = frozenset(
             place
             for place in range(len(node.results))
-            if self._readers[node.name, place] or (node.name, place) in self._outputs
+            if (node.name, place) in self._users or (node.name, place) in self._outputs
         )
         call = Call(node, program, self._values, read)
         found = lowering_of(node)(call)
@@ -98,16 +103,31 @@ class _Driver:
             return self._program.realise(value, output)
         if isinstance(value, Constant | Stored):
             return value
-        if self._readers[place] > 1 and (value.cost > CHEAP or has_pending(value)):
+        is_shared = len(self._users.get(place, ())) > 1
+        is_dear = value.cost > CHEAP or (has_pending(value) and not self._meet_again(place))
+        if is_shared and is_dear:
             return self._program.realise(value)
         return self._program.limited(value)
+
+    def _meet_again(self, place: _Place) -> bool:
+        """Return whether all readers of a value are pointwise and end in one pointwise node.
+
+        Then that node can be joined to the kernel of the value: x * sigmoid(x).
+        """
+        ends = {node.name: node for node in self._users.get(place, ())}
+        for _ in range(_MOST_STEPS):
+            if len(ends) == 1:
+                return all(node.op in pointwise_operators() for node in ends.values())
+            first = min(ends.values(), key=lambda node: self._order[node.name])
+            readers = self._users.get((first.name, 0), [])
+            is_output = (first.name, 0) in self._outputs
+            if is_output or len(readers) != 1 or first.op not in pointwise_operators():
+                return False
+            del ends[first.name]
+            ends[readers[0].name] = readers[0]
+        return False
 
     def finish(self) -> None:
         """Copy what is returned twice, or as it came."""
         for place, buffer in self._copies:
             self._program.realise(self._values[place], buffer)
-
-
-def read_of(ref: Ref) -> _Place:
-    """Return the key of a value."""
-    return ref.node, ref.result

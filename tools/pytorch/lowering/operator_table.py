@@ -57,6 +57,12 @@ def operators() -> dict[str, Lowering]:
     return table
 
 
+@lru_cache(maxsize=1)
+def pointwise_operators() -> frozenset[str]:
+    """Return the operators whose results have a value for each of their operands' elements."""
+    return frozenset((*pointwise.lowerings(), *pointwise_arguments.lowerings()))
+
+
 def lowering_of(node: Node) -> Lowering:
     """Return how `node` is lowered.
 

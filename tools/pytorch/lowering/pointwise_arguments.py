@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from .call import Call
-from .cuda_types import cast
+from .cuda_types import cast, loaded, stored
 from .pointwise import operands_of, pointwise, typed
 from .values import Constant, Pointwise, Value, converted
 
@@ -113,7 +113,16 @@ def _addcdiv(call: Call) -> Value:
 
 
 def _convert(call: Call) -> Value:
-    return converted(call.value(0), call.dtype, call.sizes)
+    value = call.value(0)
+    if call.dtype not in ("float16", "bfloat16") or value.dtype == call.dtype:
+        return converted(value, call.dtype, call.sizes)
+    source, target = value.dtype, call.dtype
+
+    def function(codes: Sequence[str]) -> str:
+        return loaded(target, stored(target, cast(codes[0], source, target)))
+
+    # The user asks for this rounding, which later kernels may not leave out.
+    return Pointwise(function, (value,), target, value.shape, call.sizes, value.cost + 1)
 
 
 def _filled(place: int) -> Lowering:

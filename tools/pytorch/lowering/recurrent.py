@@ -20,6 +20,10 @@ from .views import permuted
 Lowering = Callable[[Call], tuple[Value, ...]]
 
 
+_SHARED_BYTES = 48 * 1024
+"""Of static shared memory that every kernel may have."""
+
+
 @dataclass(frozen=True)
 class _Weights:
     """Parameters of one layer in one direction."""
@@ -115,6 +119,9 @@ def _walked(layer: _Layer, value: Value) -> tuple[Value, tuple[Value, ...]]:
     """Return the hidden states of all steps, and the states after the last."""
     call, program = layer.call, layer.call.program
     steps, sequences = value.shape[:2]
+    most = _SHARED_BYTES // (3 * (8 if call.dtype == "float64" else 4))
+    if call.sizes.largest(layer.hidden) > most:
+        call.refuse(f"has more than {most} hidden units, whose state fits no block")
     products = program.realise(_input_products(layer, value))
     # Threads of a warp read neighbouring columns: the weights are needed by term, then by unit.
     turned = program.realise(permuted(layer.weights.of_hidden, (1, 0)))

@@ -17,7 +17,7 @@ venv := .venv
 installed := $(or $(KOPT_CLIENTS),$(CURDIR)/$(venv)/clients)
 pip := $(venv)/bin/python -m pip --disable-pip-version-check
 # What constraints.txt holds the versions of; the GPU's extra stays free, since torch comes with a driver.
-locked := --extra toolkit --extra docs --group test --group lint --group site
+locked := --extra toolkit --extra docs --group test-locked --group lint --group site
 # With bytecode, whatever the user's shell says: the tests start kopt some hundred times. A process
 # takes neighbours, which share what their module has set up, and helps the other at the end.
 pytest := env -u PYTHONDONTWRITEBYTECODE $(venv)/bin/pytest -q -n auto --dist worksteal

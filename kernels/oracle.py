@@ -65,6 +65,9 @@ class Expected:
     """Absolute error, in units of `exact`, that fp32 arithmetic may leave before the last rounding
     where terms cancel: about 2^-20 times the sum of the terms' magnitudes. Shape of `exact`; None
     where nothing cancels, for then errors are relative and the gates' own windows cover them."""
+    slack_deviations: float | None = None
+    """How many standard deviations of honest errors `slack` is; their root mean square over a whole
+    output is then judged, too. None where `slack` is a bound for each element alone."""
     unit: npt.NDArray[np.float64] | float = 1.0
     """Real value of one unit of `exact`: 1 / global_scale for nvfp4 codes. It makes accuracy real,
     and tells codes of values that were rounded to bf16 before. An array broadcasts to the shape of

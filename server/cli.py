@@ -31,6 +31,7 @@ COMMANDS = {
     "bench": LazyCommand("bench_file", "Time a candidate against the library's kernel."),
     "verify": LazyCommand("verify_receipt", "Measure a promoted winner again, from its receipt."),
     "review": LazyCommand("review_file", "Whether a kernel is as fast as somebody says."),
+    "new": LazyCommand("new", "A PyTorch module or function as a problem, with a first kernel."),
     "export": LazyCommand("export", "A winner as ordinary code: CUDA, torch, TVM-FFI, Trace."),
     "profile": LazyCommand("profile_file", "What limits a candidate: bytes, time, counters."),
     "run": LazyCommand("run_kernel", "Search for a faster kernel."),

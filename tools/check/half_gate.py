@@ -18,6 +18,7 @@ from .number_formats import half_step, half_ulp, ordinals
 from .output import Finding, Indices, Output, finding_at, finding_at_first, outside_window
 from .reference import RowNoise
 from .tolerances import (
+    BUDGET_RATIO,
     HALF_ELEMENT_ULP,
     HALF_MAX_ULP,
     HALF_ROW_RATIO,
@@ -88,13 +89,29 @@ def _row_error_sq(output: Output, noise: RowNoise) -> npt.NDArray[np.float64]:
     """Return each row's squared error: correct rounding's, corrected where bits differ."""
     indices = output.differing
     exact = output.reference.exact_at(indices)
-    error = np.abs(output.values_at(indices) - exact) - output.reference.slack_at(indices)
+    error = np.abs(output.values_at(indices) - exact)
+    if output.reference.slack_deviations is None:
+        error = error - output.reference.slack_at(indices)
     correct = output.expected_values_at(indices) - exact
     finite = np.isfinite(error) & np.isfinite(correct)
     change = np.where(finite, np.square(np.maximum(error, 0.0)) - np.square(correct), 0.0)
     row = indices // max(output.reference.columns, 1)
     row_sq = noise.correct_sq + np.bincount(row, weights=change, minlength=noise.ulp_sq.size)
     return np.maximum(row_sq, 0.0)
+
+
+def _honest_sq(output: Output) -> npt.NDArray[np.float64] | float:
+    """Return what roundings on the way may add to each row's squared error.
+
+    A slack that is a statistic is that many deviations of an element; of a row they add up.
+    """
+    reference = output.reference
+    if reference.slack is None or reference.slack_deviations is None:
+        return 0.0
+    factor = (BUDGET_RATIO / reference.slack_deviations) ** 2
+    squares = np.square(reference.slack.reshape(reference.rows, -1), dtype=np.float64)
+    result: npt.NDArray[np.float64] = factor * squares.sum(axis=1)
+    return result
 
 
 def _unit_sq(noise: RowNoise) -> float:
@@ -108,6 +125,7 @@ def _row_unit_sq(noise: RowNoise) -> npt.NDArray[np.float64]:
 def _over_total(output: Output, noise: RowNoise, row_sq: npt.NDArray[np.float64]) -> Finding | None:
     unit = _unit_sq(noise)
     limit = HALF_TOTAL_RATIO**2 * unit + float(np.square(HALF_ELEMENT_ULP * noise.ulp_max.max()))
+    limit += float(np.sum(_honest_sq(output)))
     total = float(row_sq.sum())
     if total <= limit:
         return None
@@ -120,7 +138,8 @@ def _over_total(output: Output, noise: RowNoise, row_sq: npt.NDArray[np.float64]
 
 def _over_rows(output: Output, noise: RowNoise, row_sq: npt.NDArray[np.float64]) -> Finding | None:
     unit = _row_unit_sq(noise)
-    bad = row_sq > HALF_ROW_RATIO**2 * unit + np.square(HALF_ELEMENT_ULP * noise.ulp_max)
+    limit = HALF_ROW_RATIO**2 * unit + np.square(HALF_ELEMENT_ULP * noise.ulp_max)
+    bad = row_sq > limit + _honest_sq(output)
     if not bad.any():
         return None
     row = int(np.argmax(bad))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy.typing as npt
 
 from .bias_gate import Partners, bias_gate
+from .budget_gate import budget_gate
 from .case_data import CaseData
 from .code_gate import code_gate, code_scale_gate, float_scale_gate
 from .half_gate import half_gate
@@ -58,6 +59,7 @@ def judge(data: CaseData, arrays: Mapping[str, npt.NDArray[Any]], poison: int) -
             finite_gate(output)
             or untouched_gate(output, initial_bits(output, poison, data.inputs.get(name)))
             or _value_gate(output, outputs, name in scales)
+            or budget_gate(output)
             or _bias_gate(output, outputs, data)
         )
         if finding is not None:

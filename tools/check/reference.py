@@ -60,6 +60,8 @@ class Reference:
     """Broadcasts to `shape`."""
     noise: RowNoise | None
     """For bfloat16 and float16 outputs without `bit_exact`."""
+    slack_deviations: float | None = None
+    """Standard deviations of honest errors that `slack` is; None: it is no statistic."""
 
     @property
     def columns(self) -> int:
@@ -106,6 +108,7 @@ def make_reference(problem: Problem, name: str, expected: Expected) -> Reference
         slack=None if expected.slack is None else _narrowed(expected.slack),
         unit=np.asarray(expected.unit, dtype=np.float64),
         noise=None,
+        slack_deviations=None if expected.slack is None else expected.slack_deviations,
     )
     if spec.dtype in HALF_FORMATS and not bit_exact:
         return _with_noise(reference)

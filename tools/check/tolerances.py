@@ -64,6 +64,14 @@ FLOAT64_WINDOW = 2.0**-40
 large arguments, and the oracle, which is no more exact. What is computed in float32 is refused: its
 error is 2^-24."""
 
+BUDGET_RATIO = 2.5
+"""Root mean square error of a whole output whose slack is a statistic (`slack_deviations`), in
+units of what honest roundings leave: some samples know that to 18 %, orders differ by twice."""
+
+BUDGET_WINDOW = 2.0**-20
+"""Relative error of an element that is not counted there: 16 float32 ulp, for approximations of
+exponentials and reciprocals."""
+
 BIAS_FALSE_ALARM = 1e-6
 """Share of honest outputs whose errors may point one way further than chance lets them, for the
 whole of one output in one run; for all of its rows together once more.

@@ -68,6 +68,11 @@ class Drawing(Record):
     low: float = 0.0
     high: float = 1.0
     """Bounds of `uniform`, both of `integers` included; of `bools`, high is the share of True."""
+    below: Size | None = None
+    """Of `integers`, one more than the largest where that is a size: they index something."""
+    per_fan_in: bool = False
+    """True for weights that are initialised within 1 / sqrt(fan-in): what is drawn is divided by
+    the square root of the product of all sizes but the first."""
     was_constant: bool = False
     """True for a parameter that is initialised with one value (the ones of a norm's weight): it is
     drawn with a spread around it, so that no kernel may leave it out."""

@@ -1,0 +1,51 @@
+"""Outputs whose slack is a statistic: many standard deviations of honest errors for each element.
+
+An element may be that far off, all of them together may not: a method that is coarser than any
+honest one leaves errors below the slack everywhere. So the root mean square over the whole output
+is judged as well, against that of honest errors.
+"""
+
+import numpy as np
+
+from .number_formats import HALF_FORMATS
+from .output import Finding, Output, finding_at
+from .tolerances import BUDGET_RATIO, BUDGET_WINDOW
+
+
+def budget_gate(output: Output) -> Finding | None:
+    """Refuse a whole whose errors are larger than honest ones, though no element is by itself.
+
+    Of 16 bits the rounding of the output itself comes on top, and half_gate judges it.
+    """
+    reference = output.reference
+    if reference.slack is None or reference.slack_deviations is None or not output.differing.size:
+        return None
+    if reference.number_format in HALF_FORMATS:
+        return None
+    ratio = budget_ratio(output)
+    if ratio <= BUDGET_RATIO:
+        return None
+    indices = output.differing
+    error = np.abs(output.values_at(indices) - reference.exact_at(indices))
+    error = np.where(np.isfinite(error), error, 0.0)
+    note = (
+        f"the whole error is {ratio:.1f} times that of honest roundings, {BUDGET_RATIO} at most:"
+        " something is computed more coarsely than its dtypes say"
+    )
+    return finding_at(output, "total_budget", indices, note, int(indices[np.argmax(error)]))
+
+
+def budget_ratio(output: Output) -> float:
+    """Return the root mean square error in units of honest ones, for an output with a budget."""
+    reference = output.reference
+    if reference.slack is None or reference.slack_deviations is None:
+        return 0.0
+    indices = output.differing
+    exact = reference.exact_at(indices)
+    error = output.values_at(indices) - exact
+    # What each element may be off by itself, for approximations of functions, is no coarse method.
+    beyond = np.maximum(np.abs(error) - BUDGET_WINDOW * np.abs(exact), 0.0)
+    beyond = np.where(np.isfinite(beyond), beyond, 0.0)
+    honest = float(np.square(reference.slack, dtype=np.float64).sum())
+    honest /= reference.slack_deviations**2
+    return float(np.sqrt(np.square(beyond).sum() / honest)) if honest > 0 else 0.0

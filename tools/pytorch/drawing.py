@@ -1,0 +1,109 @@
+"""Inputs of an imported problem, drawn as its graph says: regimes act on what the user passes.
+
+Parameters keep their distribution in every regime: a network whose weights are all 1,000 times
+larger is another network. Constants that are part of the function come from .npy files.
+"""
+
+from dataclasses import dataclass
+from math import prod, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kopt.config.errors import ToolError
+from kopt.kernels.dtypes import numpy_dtype
+from kopt.kernels.input_regimes import Magnitudes, draw_amplitudes
+from kopt.kernels.problem import Workload
+from kopt.kernels.rounding import round_to_bf16, round_to_fp16
+
+from .graph import AxisSize, Drawing, GraphInput, Size
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What decides the inputs of one case."""
+
+    folder: Path
+    """Holds the .npy files of constants."""
+    workload: Workload
+    rng: np.random.Generator
+    regime: str
+    magnitudes: Magnitudes
+
+
+def draw_input(given: GraphInput, draw: Draw) -> Array:
+    """Return one tensor of the problem for a case.
+
+    Raises:
+        ToolError: The file of a constant is missing or has another shape.
+    """
+    shape = sizes(given.type.shape, draw.workload)
+    drawing = given.drawing
+    if drawing.kind == "stored":
+        return stored(given, draw.folder, draw.workload)
+    if drawing.kind == "bools":
+        return draw.rng.random(shape) < drawing.high
+    if drawing.kind == "integers":
+        high = drawing.high if drawing.below is None else size(drawing.below, draw.workload) - 1
+        whole = draw.rng.integers(int(drawing.low), int(high), shape, endpoint=True)
+        return np.asarray(whole).astype(numpy_dtype(given.type.dtype))
+    values = _floats(drawing, shape, draw.rng)
+    if given.kind == "input":
+        flat = (prod(shape[:-1]), shape[-1] if shape else 1)
+        amplitudes = draw_amplitudes(draw.rng, flat, draw.regime, draw.magnitudes)
+        values = values * np.broadcast_to(amplitudes, flat).reshape(shape)
+    return rounded_to(values, given.type.dtype)
+
+
+def _floats(drawing: Drawing, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    # A layer's weights shrink as what they add up grows, at every shape.
+    factor = 1.0 / sqrt(max(prod(shape[1:]), 1)) if drawing.per_fan_in else 1.0
+    if drawing.kind == "uniform":
+        return np.asarray(rng.uniform(drawing.low, drawing.high, shape) * factor)
+    return np.asarray((drawing.mean + drawing.deviation * rng.standard_normal(shape)) * factor)
+
+
+def rounded_to(values: Array, dtype: str) -> Array:
+    """Return float64 `values` rounded once to `dtype`."""
+    if dtype == "bfloat16":
+        return round_to_bf16(values)
+    if dtype == "float16":
+        return round_to_fp16(np.clip(values, -65504.0, 65504.0))
+    return np.asarray(values).astype(numpy_dtype(dtype))
+
+
+def stored_name(name: str, workload: str = "") -> str:
+    """Return the name of the file of a constant, of one workload if they differ."""
+    return f"{name}.{workload}.npy" if workload else f"{name}.npy"
+
+
+def stored(given: GraphInput, folder: Path, workload: Workload) -> Array:
+    """Return the constant `given` at `workload`: of its files the one with the right shape."""
+    shape, dtype = sizes(given.type.shape, workload), numpy_dtype(given.type.dtype)
+    for path in (folder / stored_name(given.name), *sorted(folder.glob(f"{given.name}.*.npy"))):
+        if not path.is_file():
+            continue
+        try:
+            kept = np.load(path, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise ToolError(f"cannot read the constant {path}: {error}") from error
+        if kept.shape == shape:
+            return np.asarray(kept.astype(dtype))
+    raise ToolError(
+        f"{folder} has no constant {given.name} of shape {shape}: it is part of the function and"
+        " known at the shapes that were imported only"
+    )
+
+
+def size(extent: Size, workload: Workload) -> int:
+    """Return the value of one size at `workload`."""
+    return workload.axes[extent.axis] if isinstance(extent, AxisSize) else extent
+
+
+def sizes(shape: tuple[Size, ...], workload: Workload) -> tuple[int, ...]:
+    """Return a shape at `workload`."""
+    return tuple(size(one, workload) for one in shape)

@@ -1,0 +1,229 @@
+"""The child that runs the user's Python: `python -m kopt.tools.pytorch.importing.child FOLDER`.
+
+FOLDER has request.json. It leaves answer.json and the .npy files of constants, and nothing else is
+read of it: the parent takes records and arrays, no code.
+"""
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kopt.config.errors import KoptError, SetupError, ToolError
+from kopt.tools.pytorch.drawing import stored_name
+from kopt.tools.pytorch.graph import FILE_NAME, Graph
+from kopt.tools.pytorch.torch_library import load_torch
+
+from .exported import ChildAnswer, ChildFailure, Exported
+from .exporting import ExportedModule, export_module
+from .fake_run import FakeRun, fake_run
+from .measuring import measure
+from .probing import Probe, probe
+from .problem_making import ProblemText, make_problem
+from .request import ExportRequest
+from .shrinking import chosen, same_function, shrink
+from .sizes_as_axes import OFFICIAL, SMALL, Measured, with_axes
+from .user_source import Subject, load_subject
+
+PROGRESS = "progress.txt"
+DRAWS = 3
+"""Calls of the user's code whose values are measured."""
+
+
+def main(folder: Path) -> None:
+    """Answer the request in `folder`."""
+    request = ExportRequest.model_validate_json((folder / "request.json").read_bytes())
+
+    def tell(text: str) -> None:
+        (folder / PROGRESS).write_text(text, "utf-8")
+
+    try:
+        answer = ChildAnswer(exported=export(request, folder, tell))
+    except SetupError as error:
+        answer = ChildAnswer(failure=ChildFailure(kind="machine", message=str(error)))
+    except KoptError as error:
+        answer = ChildAnswer(failure=ChildFailure(kind="user", message=str(error)))
+    (folder / "answer.json").write_text(answer.model_dump_json(), "utf-8")
+
+
+def export(request: ExportRequest, folder: Path, tell: Callable[[str], None]) -> Exported:
+    """Return the function that `request` names as a graph; constants are written into `folder`.
+
+    Raises:
+        ToolError: It cannot be imported.
+        SetupError: torch is missing.
+    """
+    load_torch()
+    tell("running the function on fake tensors")
+    subject = _guarded(request, lambda: load_subject(request))
+    official = _guarded(request, lambda: fake_run(subject.build, {}))
+    tell("looking for a small shape")
+    if request.small is None:
+        values = shrink(subject, official)
+    else:
+        values = chosen(subject, request.small)
+        same_function(subject, official, values)
+    tell("exporting it at the small shape")
+    small, draws = _measured(request, subject, values)
+    measured = [Measured(workload=SMALL if values else OFFICIAL, graph=small.graph)]
+    large = small
+    if values:
+        tell("exporting it at its own shape")
+        large = _exported_fake(request, subject)
+        refuse_other(small.graph, large.graph)
+        measured.append(Measured(workload=OFFICIAL, graph=large.graph))
+    constants = _constants(request, subject, small, (values, draws), folder)
+    sized = with_axes(measured, _batch(fake_run(subject.build, values)))
+    tell("finding out by what it can be judged")
+    (folder / FILE_NAME).write_text(sized.graph.model_dump_json(), "utf-8")
+    text = ProblemText("probed", "", request.precision)
+    problem = make_problem(sized, text, folder, sized.batch)
+    return Exported(
+        sized=sized,
+        probed=probe(Probe(problem, folder, request.precision)),
+        constants=constants,
+        parameters=sum(one.numel() for one in large.module.parameters()),
+        warnings=(*small.warnings, *_warnings(sized.graph)),
+        changed={name: (value, subject.knobs[name]) for name, value in values.items()},
+    )
+
+
+def _constants(
+    request: ExportRequest,
+    subject: Subject,
+    small: ExportedModule,
+    made: tuple[dict[str, int], dict[str, Any]],
+    folder: Path,
+) -> tuple[str, ...]:
+    """Write what is part of the function, at both shapes, and return the names of the files."""
+    values, draws = made
+    names = [one.name for one in small.graph.inputs if one.drawing.kind == "stored"]
+    files = {stored_name(one, SMALL if values else ""): draws[one] for one in names}
+    if names and values:
+        official = _official_values(request, subject)
+        files |= {stored_name(one, OFFICIAL): official[one] for one in names}
+    for file, array in files.items():
+        np.save(folder / file, array, allow_pickle=False)
+    return tuple(files)
+
+
+def _warnings(graph: Graph) -> tuple[str, ...]:
+    constant = [one.path for one in graph.inputs if one.drawing.was_constant]
+    if not constant:
+        return ()
+    shown = ", ".join(constant[:4]) + (
+        f" and {len(constant) - 4} more" if len(constant) > 4 else ""
+    )
+    return (
+        f"{shown}: constant at initialisation, drawn with a spread so that no kernel may leave"
+        " them out",
+    )
+
+
+def _guarded(request: ExportRequest, work: Any) -> Any:
+    """Return what the user's code gives; what it raises is told with its line."""
+    try:
+        return work()
+    except KoptError:
+        raise
+    except Exception as error:  # the user's own code: whatever it raises is theirs to mend
+        trace, line = error.__traceback__, ""
+        while trace is not None:
+            file = trace.tb_frame.f_code.co_filename
+            if "/torch/" not in file and "kopt" not in trace.tb_frame.f_globals.get("__name__", ""):
+                line = f"{Path(file).name}:{trace.tb_lineno}: "
+            trace = trace.tb_next
+        said = (str(error).strip().splitlines() or [""])[0]
+        raise ToolError(f"{line}{request.source}: {type(error).__name__}: {said}") from error
+
+
+def _files(request: ExportRequest) -> list[Path]:
+    if request.source.endswith(".py"):
+        return [Path(request.source)]
+    module = sys.modules.get(request.source.partition(":")[0])
+    file = getattr(module, "__file__", None)
+    return [Path(file)] if file else []
+
+
+def _measured(
+    request: ExportRequest, subject: Subject, values: dict[str, int]
+) -> tuple[ExportedModule, dict[str, Any]]:
+    """Return the small graph with how its inputs are drawn, and one draw of each."""
+    torch = load_torch()
+    made: list[dict[str, Any]] = []
+    exported: ExportedModule | None = None
+    for seed in range(DRAWS):
+        torch.manual_seed(seed)
+        module, inputs = _guarded(request, lambda: subject.build(values))
+        if exported is None:
+            exported = export_module(module, inputs, _files(request))
+        made.append(_values(exported, module, inputs))
+    assert exported is not None
+    measured = tuple(
+        one.model_copy(update={"drawing": measure(one, [draw[one.name] for draw in made])})
+        for one in exported.graph.inputs
+    )
+    graph = exported.graph.model_copy(update={"inputs": measured})
+    fields = {**vars(exported), "graph": graph}
+    return ExportedModule(**fields), made[0]
+
+
+def _values(exported: ExportedModule, module: Any, inputs: tuple[Any, ...]) -> dict[str, Any]:
+    """Return every input of the graph as an array: floats in float64."""
+    torch = load_torch()
+    flat = [one for one in torch.utils._pytree.tree_leaves(inputs) if isinstance(one, torch.Tensor)]
+    state = {
+        **dict(module.named_parameters(remove_duplicate=False)),
+        **dict(module.named_buffers()),
+    }
+    found: dict[str, Any] = {}
+    for given in exported.graph.inputs:
+        if given.kind == "input":
+            value = flat[exported.places[given.name]]
+        else:
+            target = exported.targets[given.name]
+            value = state[target] if target in state else exported.constants[target]
+        value = value.detach()
+        found[given.name] = (value.double() if value.is_floating_point() else value).numpy()
+    return found
+
+
+def _exported_fake(request: ExportRequest, subject: Subject) -> ExportedModule:
+    """Return the official graph, exported without its memory."""
+    torch = load_torch()
+    fake: Any = import_module("torch._subclasses.fake_tensor").FakeTensorMode
+
+    with torch.no_grad(), fake(allow_non_fake_inputs=True):
+        module, inputs = _guarded(request, lambda: subject.build({}))
+    return export_module(module, inputs, _files(request))
+
+
+def _official_values(request: ExportRequest, subject: Subject) -> dict[str, Any]:
+    """Make the function at its own shape after all: its tables are part of it."""
+    module, inputs = _guarded(request, lambda: subject.build({}))
+    return _values(export_module(module, inputs, _files(request)), module, inputs)
+
+
+def _batch(run: FakeRun) -> int | None:
+    return run.inputs[0][0] if run.inputs and run.inputs[0] else None
+
+
+def refuse_other(small: Graph, large: Graph) -> None:
+    """Refuse two graphs that are not one function.
+
+    Raises:
+        ToolError: Their operators differ.
+    """
+    ours, theirs = ([node.op for node in graph.nodes] for graph in (small, large))
+    if ours != theirs:
+        raise ToolError(
+            "at the small shape torch.export gives other operators than at the official one:"
+            " choose its sizes by --small NAME=VALUE"
+        )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

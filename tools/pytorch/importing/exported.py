@@ -1,0 +1,38 @@
+"""What the child hands back: records that cross the sandbox as JSON, beside .npy files."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from kopt.kernels.record import Record
+
+from .probing import Probed
+from .sizes_as_axes import SizedGraph
+
+
+class Exported(Record):
+    """What the child found."""
+
+    sized: SizedGraph
+    probed: Probed
+    constants: tuple[str, ...] = ()
+    """Names of the .npy files."""
+    parameters: int
+    """Elements of all parameters at the last workload."""
+    warnings: tuple[str, ...] = ()
+    changed: dict[str, tuple[int, int]] = Field(default_factory=dict[str, tuple[int, int]])
+    """Integers of the source that differ at the small shape: there, and as written."""
+
+
+class ChildFailure(Record):
+    """Why the child has nothing to hand back."""
+
+    kind: Literal["user", "machine"]
+    message: str
+
+
+class ChildAnswer(Record):
+    """The child's one document."""
+
+    exported: Exported | None = None
+    failure: ChildFailure | None = None

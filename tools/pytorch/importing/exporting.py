@@ -1,0 +1,285 @@
+"""A module and its inputs through torch.export, as the records of graph.py with plain sizes.
+
+Core ATen operators are what is left; recurrent layers stay whole. Mutated state and what only it
+needs are left out. What cannot be a graph is refused with the user's line.
+"""
+
+import operator
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kopt.config.errors import ToolError
+from kopt.kernels.dtypes import DTYPE_SIZE_BYTES
+from kopt.tools.pytorch.graph import (
+    Argument,
+    Atom,
+    Drawing,
+    Graph,
+    GraphInput,
+    GraphOutput,
+    Node,
+    Ref,
+    Special,
+    ValueType,
+    refs,
+)
+from kopt.tools.pytorch.operators import RANDOM, base_name, is_allowed
+from kopt.tools.pytorch.torch_library import Tensor, load_torch
+
+_KEPT_WHOLE = ("lstm.input", "gru.input")
+_LEFT_OUT = ("device", "layout", "memory_format", "pin_memory", "non_blocking")
+_LINE = re.compile(r'File "([^"]+)", line (\d+), in \S+\n\s+(.+)')
+_KINDS = {"PARAMETER": "parameter", "BUFFER": "buffer", "CONSTANT_TENSOR": "constant"}
+_TAKEN = frozenset(
+    """
+    auto bool break case char class const continue default delete do double else enum extern
+    false float for friend goto if inline int long mutable namespace new operator private
+    public register return short signed sizeof static struct switch template this throw true
+    try typedef union unsigned using virtual void volatile while half
+    """.split()  # noqa: SIM905 - words are read faster than a list of strings
+)
+"""Words of C++ that users give to arguments."""
+
+
+@dataclass(frozen=True)
+class ExportedModule:
+    """The graph of a module, and what it was exported from."""
+
+    graph: Graph
+    module: Any
+    targets: Mapping[str, str]
+    """Key in the state_dict, or of a constant, by the name of the graph's input."""
+    constants: Mapping[str, Any]
+    """Tensors that the function's code makes, by key."""
+    places: Mapping[str, int]
+    """Place among the tensors of the inputs, by the name of the graph's input."""
+    warnings: tuple[str, ...]
+
+
+def export_module(
+    module: Any, inputs: tuple[Any, ...], user_files: Iterable[Path]
+) -> ExportedModule:
+    """Return the graph of `module` for inputs of these shapes.
+
+    Raises:
+        ToolError: torch cannot export it, or it has an operator or a dtype that kopt has not.
+    """
+    torch = load_torch()
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        try:
+            program = torch.export.export(module, inputs, strict=False)
+            program = program.run_decompositions(_decompositions(torch))
+        except Exception as error:  # torch raises its own kinds for what a user's code does
+            said = str(error).strip().splitlines() or [type(error).__name__]
+            raise ToolError(
+                f"torch.export cannot export it: {said[0]}{_user_line(error, user_files)}"
+            ) from error
+    return _Reader(torch, program, module, tuple(user_files)).read()
+
+
+def _decompositions(torch: Any) -> Any:
+    table = torch.export.default_decompositions()
+    for name in _KEPT_WHOLE:
+        packet, overload = name.split(".")
+        table.pop(getattr(getattr(torch.ops.aten, packet), overload), None)
+    return table
+
+
+def _user_line(error: BaseException, user_files: Iterable[Path]) -> str:
+    """Return ` (model.py:12)` for the last frame in the user's own files."""
+    files = {str(path) for path in user_files}
+    trace, found = error.__traceback__, ""
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if name in files:
+            found = f" ({Path(name).name}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    return found
+
+
+@dataclass
+class _Reader:
+    torch: Any
+    program: Any
+    module: Any
+    files: tuple[Path, ...]
+
+    def read(self) -> ExportedModule:
+        signature = self.program.graph_signature
+        self.names: dict[str, Ref] = {}
+        self.used: set[str] = set()
+        targets: dict[str, str] = {}
+        places: dict[str, int] = {}
+        placeholders = {n.name: n for n in self.program.graph.nodes if n.op == "placeholder"}
+        inputs: list[GraphInput] = []
+        for spec in signature.input_specs:
+            node = placeholders[spec.arg.name]
+            value = node.meta.get("val")
+            if not isinstance(value, self.torch.Tensor):
+                continue
+            kind: Any = _KINDS.get(spec.kind.name, "input")
+            name = self._name(spec.target if kind != "input" and spec.target else spec.arg.name)
+            self.names[node.name] = Ref(node=name)
+            targets |= {name: spec.target} if spec.target else {}
+            if kind == "input":
+                places[name] = len(places)
+            path = spec.target if kind in ("parameter", "buffer") else ""
+            given = GraphInput(
+                name=name,
+                kind=kind,
+                type=self._type(value),
+                drawing=Drawing(kind="normal"),
+                path=path or "",
+            )
+            inputs.append(given)
+        nodes = [
+            made for node in self.program.graph.nodes if (made := self._node(node)) is not None
+        ]
+        outputs, dropped = self._outputs(signature)
+        nodes, inputs = _live(nodes, inputs, outputs)
+        self._refuse(nodes)
+        graph = Graph(
+            torch=self.torch.__version__,
+            inputs=tuple(inputs),
+            nodes=tuple(nodes),
+            outputs=tuple(outputs),
+        )
+        return ExportedModule(
+            graph, self.module, targets, dict(self.program.constants), places, tuple(dropped)
+        )
+
+    def _name(self, wanted: str) -> str:
+        name = re.sub(r"[^a-z0-9_]+", "_", wanted.lower()).strip("_") or "value"
+        name = name if name[0].isalpha() else f"v{name}"
+        name = f"{name}_" if name in _TAKEN else name[:60]
+        base, number = name, 2
+        while name in self.used:
+            name, number = f"{base}_{number}", number + 1
+        self.used.add(name)
+        return name
+
+    def _type(self, value: Tensor) -> ValueType:
+        dtype = str(value.dtype).removeprefix("torch.")
+        if dtype not in DTYPE_SIZE_BYTES or dtype.startswith("float8"):
+            raise ToolError(f"a tensor of dtype {dtype} is in it, which kopt cannot import")
+        return ValueType(dtype=dtype, shape=tuple(int(n) for n in value.shape))
+
+    def _node(self, node: Any) -> Node | None:
+        if node.op != "call_function":
+            return None
+        if node.target is operator.getitem:
+            whole, place = node.args
+            if whole.name in self.names:
+                self.names[node.name] = Ref(node=self.names[whole.name].node, result=int(place))
+            return None
+        if not isinstance(node.target, self.torch._ops.OpOverload):
+            name = getattr(node.target, "__name__", str(node.target))
+            raise ToolError(f"it uses {name}, which is no operator{_at(self._source(node))}")
+        value = node.meta.get("val")
+        if value is None:  # an assertion
+            return None
+        results = value if isinstance(value, list | tuple) else (value,)
+        if not any(isinstance(one, self.torch.Tensor) for one in results):
+            return None
+        op = str(node.target)
+        name = self._name(node.name)
+        self.names[node.name] = Ref(node=name)
+        schema = node.target._schema.arguments
+        kwargs = {k: v for k, v in node.kwargs.items() if k not in _LEFT_OUT}
+        kept = [
+            value
+            for value, one in zip(node.args, schema, strict=False)
+            if one.name not in _LEFT_OUT
+        ]
+        return Node(
+            name=name,
+            op=op,
+            args=tuple(self._argument(one) for one in kept),
+            kwargs={key: self._argument(one) for key, one in kwargs.items() if one is not None},
+            results=tuple(
+                self._type(one) if isinstance(one, self.torch.Tensor) else None for one in results
+            ),
+            source=self._source(node),
+        )
+
+    def _argument(self, value: Any) -> Argument:
+        if isinstance(value, list | tuple):
+            return tuple(self._atom(one) for one in value)
+        return self._atom(value)
+
+    def _atom(self, value: Any) -> Atom:
+        if hasattr(value, "meta") and hasattr(value, "op"):
+            return self.names[value.name]
+        if isinstance(value, float) and (value != value or value in (float("inf"), -float("inf"))):
+            word: Any = "nan" if value != value else "inf" if value > 0 else "-inf"
+            return Special(special=word)
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, self.torch.dtype):
+            return str(value).removeprefix("torch.")
+        if isinstance(value, self.torch.SymInt):
+            return int(value)
+        raise ToolError(f"an operator takes {value!r}, which kopt cannot import")
+
+    def _source(self, node: Any) -> str:
+        """Return `model.py:23: x = self.linear(x)`, the last line in the user's files."""
+        lines = _LINE.findall(node.meta.get("stack_trace") or "")
+        own = [one for one in lines if Path(one[0]) in self.files]
+        if not own:
+            own = [one for one in lines if "/torch/" not in one[0]]
+        if not own:
+            return ""
+        file, number, text = own[-1]
+        return f"{Path(file).name}:{number}: {text.strip()[:100]}"
+
+    def _outputs(self, signature: Any) -> tuple[list[GraphOutput], list[str]]:
+        outputs: list[GraphOutput] = []
+        dropped: list[str] = []
+        user = [one for one in signature.output_specs if one.kind.name == "USER_OUTPUT"]
+        for spec in signature.output_specs:
+            if spec.kind.name == "USER_OUTPUT":
+                ref = self.names.get(getattr(spec.arg, "name", ""))
+                if ref is not None:
+                    name = self._name("out" if len(user) == 1 else f"out{len(outputs)}")
+                    outputs.append(GraphOutput(name=name, value=ref))
+            elif not (spec.target or "").endswith("num_batches_tracked"):
+                dropped.append(f"{spec.target or spec.arg.name} is changed in place: left out")
+        if not outputs:
+            raise ToolError("the function returns no tensor")
+        return outputs, dropped
+
+    def _refuse(self, nodes: list[Node]) -> None:
+        for node in nodes:
+            name = base_name(node.op)
+            if name in RANDOM:
+                raise ToolError(
+                    f"{node.op} draws random numbers{_at(node.source)}: no answer is right. With"
+                    " --mode eval dropout is left out"
+                )
+            if not is_allowed(node.op):
+                raise ToolError(
+                    f"{node.op} is an operator that kopt cannot import{_at(node.source)};"
+                    " docs/pytorch.md lists those that it can"
+                )
+
+
+def _at(source: str) -> str:
+    return f" ({source})" if source else ""
+
+
+def _live(
+    nodes: list[Node], inputs: list[GraphInput], outputs: list[GraphOutput]
+) -> tuple[list[Node], list[GraphInput]]:
+    """Return the nodes and inputs that some output depends on."""
+    needed = {output.value.node for output in outputs}
+    kept: list[Node] = []
+    for node in reversed(nodes):
+        if node.name in needed:
+            kept.append(node)
+            needed |= {ref.node for ref in refs(node)}
+    return kept[::-1], [one for one in inputs if one.name in needed]

@@ -1,0 +1,120 @@
+"""The child that runs the user's Python, from kopt's side: started in the sandbox, its answer read.
+
+No network, a limit of memory and of time, and of files the user's own folder, this Python and kopt.
+"""
+
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+import kopt
+from kopt.config.errors import SetupError, ToolError
+from kopt.config.settings import Settings
+from kopt.tools.sandbox.ladder import run_sandboxed
+from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy, machine_memory_bytes
+
+from .exported import ChildAnswer, Exported
+from .request import ExportRequest
+
+WALL_S = 600.0
+"""A large network takes minutes to decompose."""
+_PROCESSES = 256
+_FILE_BYTES = 4 << 30
+_PROGRESS = "progress.txt"
+
+
+def export_in_sandbox(
+    request: ExportRequest, folder: Path, settings: Settings, progress: Callable[[str], None]
+) -> Exported:
+    """Return what the child exports; the .npy files of constants are then in `folder`.
+
+    Raises:
+        ToolError: The function cannot be imported; the message has the user's line.
+        SetupError: torch is missing, or the machine has too little memory.
+    """
+    (folder / "request.json").write_text(request.model_dump_json(), "utf-8")
+    watch = _Watch(folder / _PROGRESS, progress)
+    with watch:
+        run = run_sandboxed(_command(folder), _policy(request, folder), settings)
+    try:
+        answer = ChildAnswer.model_validate_json((folder / "answer.json").read_bytes())
+    except (OSError, ValidationError) as error:
+        raise ToolError(f"{request.source}: {_ending(run)}") from error
+    if answer.failure is not None:
+        kind = SetupError if answer.failure.kind == "machine" else ToolError
+        raise kind(answer.failure.message)
+    if answer.exported is None:
+        raise ToolError(f"{request.source}: the child that exports it gave nothing back")
+    return answer.exported
+
+
+class _Watch:
+    """Tells progress on as the child writes it."""
+
+    def __init__(self, file: Path, progress: Callable[[str], None]) -> None:
+        self._file, self._progress = file, progress
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True, name="import progress")
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _follow(self) -> None:
+        told = ""
+        while not self._over.wait(0.1):
+            try:
+                text = self._file.read_text("utf-8", errors="replace")[:200]
+            except OSError:
+                continue
+            if text and text != told:
+                told = text
+                self._progress("".join(one for one in text if one.isprintable()))
+
+
+def _command(folder: Path) -> list[str | Path]:
+    module = "kopt.tools.pytorch.importing.child"
+    return [os.path.abspath(sys.executable), "-P", "-m", module, folder]
+
+
+def _policy(request: ExportRequest, folder: Path) -> SandboxPolicy:
+    imports = [Path(one).absolute() for one in sys.path if one and os.path.isdir(one)]
+    own = [Path(root) for root in kopt.__path__]
+    linked = [part for root in own for part in root.iterdir() if part.is_symlink()]
+    users = [Path(one) for one in request.import_path]
+    return SandboxPolicy(
+        readable=(
+            *imports,
+            *own,
+            *linked,
+            *users,
+            *(Path(prefix) for prefix in (sys.prefix, sys.base_prefix)),
+        ),
+        writable=(folder,),
+        environment={
+            "PYTHONPATH": os.pathsep.join(map(str, imports)),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "OMP_NUM_THREADS": str(min(4, os.cpu_count() or 1)),
+        },
+        wall_s=WALL_S,
+        cpu_s=None,
+        output_bytes=1 << 16,
+        file_bytes=_FILE_BYTES,
+        processes=_PROCESSES,
+        memory_bytes=machine_memory_bytes() * 3 // 4,
+    )
+
+
+def _ending(run: SandboxedRun) -> str:
+    if run.timed_out:
+        return f"its export took longer than {WALL_S:.0f} s and was ended"
+    said = run.stderr_end.decode(errors="replace").strip().splitlines()
+    last = f": {said[-1][:300]}" if said else ""
+    return f"the child that exports it ended with {run.returncode}{last}"

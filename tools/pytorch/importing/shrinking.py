@@ -1,0 +1,145 @@
+"""Small sizes at which a function calls the same operators: what a check can run on a CPU.
+
+Integers of the source are halved, the largest first, as long as the function still runs on fake
+tensors, calls the same operators with the same numbers, and no dimension vanishes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kopt.config.errors import ToolError
+
+from .fake_run import FakeRun, fake_run
+from .user_source import LEAST, Subject
+
+TARGET = 1 << 17
+"""Elements and units of multiplications of a forward pass that is small enough."""
+_TRIES = 60
+_FEW = 8
+"""Sizes from this one on keep at least half of it: statistics of two values are none."""
+
+
+@dataclass
+class _Search:
+    subject: Subject
+    official: FakeRun
+    values: dict[str, int] = field(default_factory=dict[str, int])
+    tries: int = 0
+
+    def attempt(self, changed: Mapping[str, int]) -> FakeRun | None:
+        """Return the run at other values if it is the same function; None if it is not."""
+        self.tries += 1
+        try:
+            run = fake_run(self.subject.build, {**self.values, **changed})
+        except Exception:  # the user's code at sizes that do not fit together: any error means no
+            return None
+        return run if _is_same(run, self.official) else None
+
+
+def _is_same(run: FakeRun, official: FakeRun) -> bool:
+    if run.operators != official.operators or len(run.shapes) != len(official.shapes):
+        return False
+    for small, large in zip(run.shapes, official.shapes, strict=True):
+        if len(small) != len(large):
+            return False
+        for one, other in zip(small, large, strict=True):
+            if one > other or one < min(other, 2) or (other >= _FEW and one < _FEW // 2):
+                return False
+    return True
+
+
+def shrink(subject: Subject, official: FakeRun) -> dict[str, int]:
+    """Return smaller values of some of the subject's integers; none where nothing can shrink."""
+    search = _Search(subject, official)
+    work = official.work
+    stuck: set[str] = set()
+    while work > TARGET and search.tries < _TRIES:
+        now = {**subject.knobs, **search.values}
+        names = sorted((n for n in now if n not in stuck and now[n] > LEAST), key=lambda n: -now[n])
+        if not names:
+            break
+        run, changed = _smaller(search, now, names[0])
+        if run is None or run.work > work:
+            stuck.add(names[0])
+            continue
+        search.values.update(changed)
+        work = run.work
+    _set_batch_apart(search)
+    return {name: value for name, value in search.values.items() if value != subject.knobs[name]}
+
+
+def _smaller(
+    search: _Search, now: Mapping[str, int], name: str
+) -> tuple[FakeRun | None, dict[str, int]]:
+    """Halve one integer, or else all that have its value."""
+    changed = {name: _half(now[name])}
+    run = search.attempt(changed)
+    if run is None:
+        together = {other: _half(n) for other, n in now.items() if n == now[name]}
+        if len(together) > 1:
+            return search.attempt(together), together
+    return run, changed
+
+
+def _half(value: int) -> int:
+    """Return half of it; what is odd stays odd."""
+    return value // 2 | (value & 1)
+
+
+def _set_batch_apart(search: _Search) -> None:
+    """Give the first input's first dimension a size that no other has.
+
+    Rows are recognised by their size: a weight as long as the batch would be taken for rows.
+    """
+    run = search.attempt({})
+    if run is None or not run.inputs or not run.inputs[0]:
+        return
+    batch = run.inputs[0][0]
+    now = {**search.subject.knobs, **search.values}
+    for name in [name for name, value in now.items() if value == batch]:
+        for other in (
+            batch,
+            *range(batch - 1, max(batch // 2, LEAST) - 1, -1),
+            *range(batch + 1, 2 * batch),
+        ):
+            tried = search.attempt({name: other})
+            if tried is None or tried.inputs[0][0] != other:
+                continue
+            if _is_apart(other, tried):
+                search.values[name] = other
+                return
+
+
+def _is_apart(batch: int, run: FakeRun) -> bool:
+    sizes = [n for shape in run.inputs for n in shape[1:]]
+    return batch not in sizes and not any(batch in shape for shape in run.weights)
+
+
+def chosen(subject: Subject, small: Mapping[str, int]) -> dict[str, int]:
+    """Return the user's own small values.
+
+    Raises:
+        ToolError: The source has no such integer.
+    """
+    for name in small:
+        if name not in subject.knobs:
+            known = ", ".join(f"{one}={value}" for one, value in subject.knobs.items())
+            raise ToolError(f"--small {name}: the source's integers are {known}")
+    return dict(small)
+
+
+def same_function(subject: Subject, official: FakeRun, values: dict[str, Any]) -> None:
+    """Refuse values at which another function comes out.
+
+    Raises:
+        ToolError: The sequence of operators differs, or the user's code fails there.
+    """
+    try:
+        run = fake_run(subject.build, values)
+    except Exception as error:  # the user's code, at sizes that the user chose
+        raise ToolError(f"at --small {values} the function fails: {error}") from error
+    if run.operators != official.operators:
+        raise ToolError(
+            f"at --small {values} the function calls other operators: keep what decides"
+        )

@@ -1,0 +1,184 @@
+"""`kopt new`: a PyTorch function made the folder of a problem, whole or not at all."""
+
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+from kopt.config.callbacks import ignore
+from kopt.config.errors import ToolError
+from kopt.config.files import publish_folder, staging_folder
+from kopt.config.settings import Settings
+from kopt.kernels.problem import Problem, tensor_size_bytes
+from kopt.kernels.problem_loader import load_problem
+from kopt.kernels.record import Record
+from kopt.tools.pytorch.emit import emit_candidate
+from kopt.tools.pytorch.graph import FILE_NAME, Graph
+from kopt.tools.pytorch.oracle import digest_of
+
+from .exported import Exported
+from .folder_files import baseline_text, graph_text, oracle_text
+from .problem_making import ProblemText, make_problem, problem_yaml
+from .request import ExportRequest
+from .sandboxed import export_in_sandbox
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,79}")
+
+
+@dataclass(frozen=True)
+class ImportRequest:
+    """What is imported, and where to."""
+
+    export: ExportRequest
+    folder: Path
+    """The problem becomes a folder below it."""
+    name: str | None = None
+    progress: Callable[[str], None] = ignore
+
+
+class WorkloadReport(Record):
+    """One shape of an imported function."""
+
+    workload: str
+    kernel: str
+    axes: dict[str, int]
+    tensor_bytes: int
+
+
+class ImportResult(Record):
+    """What `kopt new` wrote; import.json is one of these."""
+
+    format: Literal["kopt.import/1"] = "kopt.import/1"
+    name: str
+    folder: str
+    """As the caller named it."""
+    source: str
+    torch: str
+    nodes: int
+    launches: int | None
+    """Of the generated reference.cu; None where there is none."""
+    parameters: int
+    workloads: tuple[WorkloadReport, ...]
+    regimes: tuple[str, ...]
+    left_out: dict[str, str]
+    """Regimes that no check asks for, with why."""
+    changed: dict[str, tuple[int, int]]
+    """Integers of the source at the small shape, and as written."""
+    row_axis: str | None
+    warnings: tuple[str, ...] = ()
+    export: ExportRequest
+    """What was asked, with which baseline.py makes the module again."""
+
+
+def import_function(request: ImportRequest, settings: Settings) -> ImportResult:
+    """Return what was written: a folder below `request.folder`, named after the problem.
+
+    Raises:
+        ToolError: The function cannot be imported, or the folder is there already.
+        SetupError: torch is missing, or the sandbox does not work here.
+    """
+    name = _name_of(request)
+    place = (request.folder / name).absolute()
+    if place.exists():
+        raise ToolError(f"{place} is there already: remove it, or choose another --name")
+    with TemporaryDirectory(prefix="kopt-import-") as work:
+        request.progress("running the function on fake tensors, in the sandbox")
+        exported = export_in_sandbox(request.export, Path(work), settings, request.progress)
+        return write_problem(request, exported, Path(work), place)
+
+
+def write_problem(
+    request: ImportRequest, exported: Exported, work: Path, place: Path
+) -> ImportResult:
+    """Write the folder `place` beside its place and rename it; `work` has the constants."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    request.progress("writing the problem")
+    with staging_folder(place) as staging:
+        inner = staging / place.name  # a problem's folder has its name while it is read
+        inner.mkdir()
+        result = _filled(request, exported, work, inner, place)
+        if not publish_folder(inner, place):
+            raise ToolError(f"{place} is there already: remove it, or choose another --name")
+    return result
+
+
+def _name_of(request: ImportRequest) -> str:
+    source = request.export.source
+    guessed = Path(source).stem if source.endswith(".py") else source.rpartition(":")[2]
+    name = request.name or re.sub(r"[^a-z0-9]+", "_", guessed.lower()).strip("_")
+    if request.name is None and name and not name[0].isalpha():
+        name = f"p{name}"
+    if not NAME.fullmatch(name):
+        raise ToolError(f"--name {name!r} does not have the form {NAME.pattern}")
+    return name
+
+
+def _filled(
+    request: ImportRequest, exported: Exported, work: Path, folder: Path, place: Path
+) -> ImportResult:
+    sized, probed = exported.sized, exported.probed
+    name = place.name
+    source = request.export.source
+    text = ProblemText(
+        name,
+        f"{Path(source).name}, imported from PyTorch {sized.graph.torch}",
+        request.export.precision,
+    )
+    row_axis = sized.batch if probed.has_rows else None
+    problem = make_problem(sized, text, folder, row_axis)
+    (folder / "problem.yaml").write_text(problem_yaml(problem), "utf-8")
+    (folder / FILE_NAME).write_text(graph_text(sized.graph), "utf-8")
+    for constant in exported.constants:
+        shutil.copy(work / constant, folder / constant)
+    digest = digest_of(folder / FILE_NAME)
+    (folder / "oracle.py").write_text(
+        oracle_text(name, digest, request.export.precision, probed), "utf-8"
+    )
+    (folder / "baseline.py").write_text(baseline_text(name, request.export.precision), "utf-8")
+    if source.endswith(".py"):
+        shutil.copy(source, folder / "model.py")
+    load_problem(folder)
+    launches, warnings = _reference(problem, sized.graph, folder)
+    result = ImportResult(
+        name=name,
+        folder=str(place),
+        source=source,
+        torch=sized.graph.torch,
+        nodes=len(sized.graph.nodes),
+        launches=launches,
+        parameters=exported.parameters,
+        workloads=_workloads(problem),
+        regimes=(*probed.regimes, *probed.derived),
+        left_out=probed.left_out,
+        changed=exported.changed,
+        row_axis=row_axis,
+        warnings=(*probed.faults, *exported.warnings, *warnings),
+        export=request.export,
+    )
+    (folder / "import.json").write_text(result.model_dump_json(indent=1) + "\n", "utf-8")
+    return result
+
+
+def _workloads(problem: Problem) -> tuple[WorkloadReport, ...]:
+    return tuple(
+        WorkloadReport(
+            workload=one.name,
+            kernel=problem.kernel_id(one),
+            axes={name: one.axes[name] for name in problem.variable_axes},
+            tensor_bytes=sum(tensor_size_bytes(t, one.axes) for t in problem.tensors),
+        )
+        for one in problem.workloads
+    )
+
+
+def _reference(problem: Problem, graph: Graph, folder: Path) -> tuple[int | None, tuple[str, ...]]:
+    """Write reference.cu and return its launches; where there can be none, say why."""
+    try:
+        text = emit_candidate(problem, graph)
+    except ToolError as error:
+        return None, (f"no reference.cu was written: {error}",)
+    (folder / "reference.cu").write_text(text, "utf-8")
+    return text.count("\n  - {kernel:"), ()

@@ -1,0 +1,198 @@
+"""The oracle of an imported problem: its graph in float64, and how far honest kernels may be off.
+
+`oracle.py` beside the graph is three lines that call `imported_oracle`. Nothing of the user's code
+runs: inputs are drawn as the graph says, the graph is interpreted, and the budget is the spread of
+runs whose roundings are sampled (rounding_noise.py).
+"""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kopt.config.errors import ToolError
+from kopt.kernels.dtypes import numpy_dtype
+from kopt.kernels.input_regimes import Magnitudes
+from kopt.kernels.oracle import Arrays, Expected, Inputs
+from kopt.kernels.problem import Workload
+from kopt.kernels.rounding import round_to_bf16, round_to_fp16
+
+from .drawing import Draw, draw_input
+from .graph import FILE_NAME, AxisSize, Graph, read_graph
+from .interpreter import FLOATS, BoundGraph
+from .rounding_noise import Roundings
+from .torch_library import load_torch
+
+SAMPLES = 16
+"""Runs whose roundings are sampled: they know a deviation to 18 %."""
+FEW_SAMPLES = 4
+MANY_ELEMENTS = 1 << 24
+"""Elements of all inputs and outputs from which on `FEW_SAMPLES` are taken."""
+DEVIATIONS = 8.0
+"""Slack of an element, in standard deviations of honest results.
+
+Source: tests/tools/pytorch/test_budget.py: no honest order of operations uses more than 0.9 of it.
+"""
+_NEIGHBOURS = 16
+"""Elements with a common floor, half their root mean square: so many share a size in `mixed`."""
+TF32_USERS = {
+    "ieee": frozenset[str](),
+    "torch": frozenset({"convolution"}),
+    "tf32": frozenset({"convolution", "mm", "addmm", "bmm", "baddbmm"}),
+}
+"""Contractions whose operands may be rounded to TF32, by a problem's precision."""
+
+
+@dataclass(frozen=True)
+class ImportedOracle:
+    """The functions of an oracle.py, for the graph in a folder."""
+
+    folder: Path
+    digest: str = ""
+    """SHA-256 of graph.json: the cache of results hashes oracle.py, and so this."""
+    magnitudes: Magnitudes = field(default_factory=lambda: Magnitudes(2.0**-6, 2.0**3))
+    precision: str = "ieee"
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph beside oracle.py.
+
+        Raises:
+            ToolError: There is none, or another one than was imported.
+        """
+        path = self.folder / FILE_NAME
+        if self.digest and digest_of(path) != self.digest:
+            raise ToolError(f"{path} was changed after its import: import the function again")
+        return read_graph(self.folder)
+
+    def make_inputs(self, workload: Workload, rng: np.random.Generator, regime: str) -> Inputs:
+        """Return every input, parameter, buffer and constant of the graph."""
+        draw = Draw(self.folder, workload, rng, regime, self.magnitudes)
+        return {given.name: draw_input(given, draw) for given in self.graph.inputs}
+
+    def expected(
+        self, inputs: Arrays, scalars: Mapping[str, Any], workload: Workload | None = None
+    ) -> dict[str, Expected]:
+        """Return every output with the spread that honest roundings leave in it."""
+        axes = self._axes_of(inputs) if workload is None else workload.axes
+        bound, torch = BoundGraph(self.graph, axes), load_torch()
+        tensors = {name: _as_tensor(torch, array) for name, array in inputs.items()}
+        with torch.no_grad(), _threads(torch, sum(one.numel() for one in tensors.values())):
+            exact = {name: _array(value) for name, value in bound.run(tensors).items()}
+            spread = self._spread(bound, tensors, exact)
+        types = {o.name: self.graph.type_of(o.value).dtype for o in self.graph.outputs}
+        return {name: _expected(exact[name], spread[name], types[name]) for name in exact}
+
+    def _axes_of(self, inputs: Arrays) -> dict[str, int]:
+        return {
+            extent.axis: length
+            for given in self.graph.inputs
+            for extent, length in zip(given.type.shape, inputs[given.name].shape, strict=True)
+            if isinstance(extent, AxisSize)
+        }
+
+    def _spread(
+        self, bound: BoundGraph, tensors: Mapping[str, Any], exact: Mapping[str, Any]
+    ) -> dict[str, npt.NDArray[np.float64]]:
+        """Return the standard deviation of each output over runs with sampled roundings."""
+        torch = load_torch()
+        elements = sum(one.numel() for one in tensors.values()) + sum(
+            e.size for e in exact.values()
+        )
+        count = FEW_SAMPLES if elements > MANY_ELEMENTS else SAMPLES
+        squares = {name: np.zeros(array.shape) for name, array in exact.items()}
+        for seed in range(count):
+            generator = torch.Generator().manual_seed(seed)
+            rounding = Roundings(torch, generator, TF32_USERS[self.precision])
+            for name, value in bound.run(tensors, rounding).items():
+                with np.errstate(invalid="ignore", over="ignore"):
+                    away = np.nan_to_num(_array(value) - exact[name], nan=0.0)
+                    squares[name] += np.square(away)
+        # From the exact result, not from the mean of the runs: what is off to one side counts.
+        return {name: np.sqrt(total / count) for name, total in squares.items()}
+
+
+@contextmanager
+def _threads(torch: Any, elements: int) -> Generator[None]:
+    """Let torch use one thread where there is little to do: several would wait for one another."""
+    usual = torch.get_num_threads()
+    torch.set_num_threads(usual if elements > MANY_ELEMENTS else 1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(usual)
+
+
+def imported_oracle(file: str, **how: Any) -> ImportedOracle:
+    """Return the oracle for the graph beside `file`, an oracle.py."""
+    return ImportedOracle(Path(file).absolute().parent, **how)
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file.
+
+    Raises:
+        ToolError: It cannot be read.
+    """
+    try:
+        return sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise ToolError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _as_tensor(torch: Any, array: npt.NDArray[Any]) -> Any:
+    if array.dtype.kind in "fV":  # float16 and wider, and the types of ml_dtypes
+        return torch.from_numpy(np.array(array, dtype=np.float64, order="C"))
+    return torch.from_numpy(np.array(array, order="C"))
+
+
+def _array(value: Any) -> npt.NDArray[np.float64]:
+    return np.asarray(value.detach().numpy(), dtype=np.float64)
+
+
+def _expected(
+    exact: npt.NDArray[np.float64], deviation: npt.NDArray[np.float64], dtype: str
+) -> Expected:
+    written = np.ones(exact.shape, dtype=np.bool_)
+    if dtype not in FLOATS:
+        if deviation.any():
+            raise ToolError(
+                f"a result of dtype {dtype} depends on roundings: no kernel can be judged by it"
+            )
+        return Expected(exact, exact.astype(numpy_dtype(dtype)), written, bit_exact=True)
+    with np.errstate(over="ignore"):
+        if dtype == "bfloat16":
+            rounded = round_to_bf16(exact)
+        elif dtype == "float16":
+            rounded = round_to_fp16(exact)
+        else:
+            rounded = exact.astype(numpy_dtype(dtype))
+    if not deviation.any():
+        return Expected(exact, rounded, written, bit_exact=True)
+    slack = DEVIATIONS * _with_floor(deviation)
+    return Expected(exact, rounded, written, slack=slack, slack_deviations=DEVIATIONS)
+
+
+def _with_floor(deviation: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return deviations of at least half the root mean square of their neighbours.
+
+    Few samples leave single elements far too small; neighbours along the last axis know better.
+    """
+    if deviation.ndim == 0:
+        return deviation
+    columns = deviation.shape[-1]
+    groups = -(-columns // _NEIGHBOURS)
+    flat = np.square(deviation.reshape(-1, columns))
+    padded = np.zeros((flat.shape[0], groups * _NEIGHBOURS))
+    padded[:, :columns] = flat
+    counts = np.minimum(_NEIGHBOURS, columns - _NEIGHBOURS * np.arange(groups))
+    means = padded.reshape(flat.shape[0], groups, _NEIGHBOURS).sum(axis=2) / counts
+    floor = np.repeat(0.5 * np.sqrt(means), _NEIGHBOURS, axis=1)[:, :columns]
+    result: npt.NDArray[np.float64] = np.maximum(deviation, floor.reshape(deviation.shape))
+    return result

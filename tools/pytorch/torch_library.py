@@ -1,0 +1,31 @@
+"""torch, imported when it is needed: an extra of kopt, and seconds to load.
+
+Only the child that exports and an imported problem's oracle need it. torch is used through `Any`:
+kopt is typed, checked and started without it.
+"""
+
+import warnings
+from importlib import import_module
+from typing import Any
+
+from kopt.config.errors import SetupError
+
+Tensor = Any
+"""torch.Tensor."""
+
+
+def load_torch() -> Any:
+    """Return the module `torch`.
+
+    Raises:
+        SetupError: It is not installed.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of torch's own modules, which nobody here can mend
+            return import_module("torch")
+    except ImportError as error:
+        raise SetupError(
+            f"PyTorch functions need torch, which cannot be imported ({error}):"
+            " pip install 'kopt-mcp[torch]'"
+        ) from error

@@ -112,8 +112,8 @@ class ImportedOracle:
             rounding = Roundings(torch, generator, TF32_USERS[self.precision])
             for name, value in bound.run(tensors, rounding).items():
                 with np.errstate(invalid="ignore", over="ignore"):
-                    away = np.nan_to_num(_array(value) - exact[name], nan=0.0)
-                    squares[name] += np.square(away)
+                    got = _array(value)
+                    squares[name] += np.square(np.where(got == exact[name], 0.0, got - exact[name]))
         # From the exact result, not from the mean of the runs: what is off to one side counts.
         return {name: np.sqrt(total / count) for name, total in squares.items()}
 
@@ -173,6 +173,8 @@ def _expected(
             rounded = round_to_fp16(exact)
         else:
             rounded = exact.astype(numpy_dtype(dtype))
+    if np.isnan(deviation).any():
+        raise ToolError("roundings turn a result into NaN: no kernel can be judged by it")
     if not deviation.any():
         return Expected(exact, rounded, written, bit_exact=True)
     slack = DEVIATIONS * _with_floor(deviation)

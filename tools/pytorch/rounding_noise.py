@@ -39,10 +39,14 @@ class Roundings:
     unit: float = UNIT["float32"]
 
     def moved(self, exact: Tensor, deviation: Tensor | float) -> Tensor:
-        """Return `exact` moved by a sample of this deviation, half of its variance shared."""
+        """Return `exact` moved by a sample of this deviation, half of its variance shared.
+
+        Infinities stay as they are, and so does what an infinity makes of no size: exp(-inf).
+        """
         own = self.torch.rand(exact.shape, generator=self.generator) - 0.5
         shared = float(self.torch.rand((), generator=self.generator)) - 0.5
-        return exact + deviation * ((own + shared) * sqrt(0.5 * 12.0))
+        away = deviation * ((own + shared) * sqrt(0.5 * 12.0))
+        return exact + away.nan_to_num_(0.0, 0.0, 0.0)
 
     def rounded(self, exact: Tensor, times: float = 1.0) -> Tensor:
         """Return `exact` after `times` units of relative error."""

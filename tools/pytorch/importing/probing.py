@@ -78,7 +78,7 @@ def probe(asked: Probe) -> Probed:
     faults = _faults(asked, plain, first)
     if reason is not None and not faults:
         raise ToolError(f"its results cannot be judged on ordinary inputs: {reason}")
-    left_out: dict[str, str] = Field(default_factory=dict[str, str])
+    left_out: dict[str, str] = {}
     chosen = {"tiny": _TINY[-1], "huge": _HUGE[-1]}
     for regime, sizes in (("tiny", _TINY), ("huge", _HUGE)):
         for size in sizes:

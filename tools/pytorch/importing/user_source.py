@@ -247,9 +247,8 @@ class ShapedSubject:
         return give
 
     def _ordered_shapes(self) -> list[tuple[int, ...]]:
-        forward: Any = self.entry
-        if inspect.isclass(forward) or not inspect.isfunction(forward):
-            forward = forward.forward
+        entry: Any = self.entry
+        forward = entry if inspect.isfunction(entry) else entry.forward
         known = [name for name in inspect.signature(forward).parameters if name != "self"]
         for name in self.request.shapes:
             if name not in known:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .kernels.profile_result import ProfileResult
     from .kernels.status import Status, Verdict
     from .search.reports.run_report import RunReport
-    from .server.work.api import bench, case, check, profile, run
+    from .server.work.api import bench, case, check, problem_from, profile, run
     from .server.work.api import compile_case as compile
 
 __version__ = "0.1.0"
@@ -51,6 +51,7 @@ __all__ = [
     "find_kernel",
     "load_problem",
     "load_problems",
+    "problem_from",
     "profile",
     "read_candidate",
     "run",
@@ -71,7 +72,7 @@ _MODULES = {
     "kernels.profile_result": ("ProfileResult",),
     "kernels.status": ("Status", "Verdict"),
     "search.reports.run_report": ("RunReport",),
-    "server.work.api": ("bench", "case", "check", "compile", "profile", "run"),
+    "server.work.api": ("bench", "case", "check", "compile", "problem_from", "profile", "run"),
 }
 _RENAMED = {"compile": "compile_case"}  # inside kopt, `compile` is Python's
 

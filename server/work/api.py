@@ -6,7 +6,7 @@ a compiler or a folder that can be written; `InfraError`: it failed), or kopt. E
 is auto, sim or cuda:N, and `settings` are those of the environment unless they are given.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import get_args
@@ -21,7 +21,7 @@ from kopt.kernels.candidate import Candidate, candidate_of_text, read_candidate
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckLevel, CheckResult
 from kopt.kernels.compile_result import CompileResult
-from kopt.kernels.problem import Problem
+from kopt.kernels.problem import Precision, Problem
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.reports.run_report import RunReport
@@ -182,6 +182,33 @@ def run(
             finally:
                 write_reports(store.reader, store.folder, found)
             return report_run(store.reader, store.folder)
+
+
+def problem_from(
+    function: object,
+    inputs: Sequence[object],
+    folder: Path | str = ".",
+    name: str | None = None,
+    precision: Precision = "torch",
+) -> Path:
+    """Write a PyTorch module or function as a problem and return its folder.
+
+    It is traced in this process, with torch on the CPU; `kopt new` does the same in the sandbox.
+
+    Args:
+        function: An nn.Module, or a function of tensors. `module.eval()` first leaves dropout out.
+        inputs: Example inputs at the shape that is to be fast; a smaller one is cut out of them.
+        folder: The problem becomes a folder in it.
+        name: Of the problem; None: that of the class or function.
+        precision: What float32 products may do (docs/problems.md).
+
+    Raises:
+        ToolError: It cannot be imported; the message names the operator and the line.
+        SetupError: torch is not installed.
+    """
+    from kopt.tools.pytorch.importing.live import import_live
+
+    return Path(import_live(function, inputs, Path(folder), name, precision).folder)
 
 
 @contextmanager

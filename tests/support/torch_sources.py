@@ -1,6 +1,6 @@
 """Small PyTorch files of the kinds that users bring: operators, fused ones, networks."""
 
-_HEAD = """import torch
+HEAD = """import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
@@ -177,14 +177,14 @@ def get_init_inputs():
 """
 
 SOURCES = {
-    "relu": _HEAD + _RELU,
-    "matmul": _HEAD + _MATMUL,
-    "softmax": _HEAD + _SOFTMAX,
-    "norm_gelu": _HEAD + _NORM_GELU,
-    "convolution": _HEAD + _CONVOLUTION,
-    "cross_entropy": _HEAD + _CROSS_ENTROPY,
-    "groups": _HEAD + _GROUPS,
-    "mlp": _HEAD + _MLP,
-    "lenet": _HEAD + _LENET,
-    "transformer": _HEAD + _TRANSFORMER,
+    "relu": HEAD + _RELU,
+    "matmul": HEAD + _MATMUL,
+    "softmax": HEAD + _SOFTMAX,
+    "norm_gelu": HEAD + _NORM_GELU,
+    "convolution": HEAD + _CONVOLUTION,
+    "cross_entropy": HEAD + _CROSS_ENTROPY,
+    "groups": HEAD + _GROUPS,
+    "mlp": HEAD + _MLP,
+    "lenet": HEAD + _LENET,
+    "transformer": HEAD + _TRANSFORMER,
 }

@@ -49,8 +49,19 @@ def main(folder: Path) -> None:
     (folder / "answer.json").write_text(answer.model_dump_json(), "utf-8")
 
 
-def export(request: ExportRequest, folder: Path, tell: Callable[[str], None]) -> Exported:
+def export(
+    request: ExportRequest,
+    folder: Path,
+    tell: Callable[[str], None],
+    subject: Subject | None = None,
+) -> Exported:
     """Return the function that `request` names as a graph; constants are written into `folder`.
+
+    Args:
+        request: Where there is no `subject`, names one.
+        folder: For constants.
+        tell: Is given a line of progress.
+        subject: The function itself.
 
     Raises:
         ToolError: It cannot be imported.
@@ -58,7 +69,8 @@ def export(request: ExportRequest, folder: Path, tell: Callable[[str], None]) ->
     """
     load_torch()
     tell("running the function on fake tensors")
-    subject = _guarded(request, lambda: load_subject(request))
+    if subject is None:
+        subject = _guarded(request, lambda: load_subject(request))
     official = _guarded(request, lambda: fake_run(subject.build, {}))
     tell("looking for a small shape")
     if request.small is None:

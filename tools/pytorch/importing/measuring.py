@@ -1,7 +1,7 @@
 """How a graph's inputs are distributed, measured on what the user's own code makes several times.
 
-A tensor that is the same in every call is a table and part of the function, unless it is one number
-throughout: that is a weight at its initial value, and drawn with a spread.
+A buffer that is the same in every call is a table and part of the function, and so are positions
+that count up. One number throughout is a weight at its initial value, and drawn with a spread.
 """
 
 from math import prod, sqrt
@@ -35,16 +35,21 @@ def measure(given: GraphInput, draws: list[npt.NDArray[Any]]) -> Drawing:
         share = float(values.mean()) if values.size else 0.5
         return Drawing(kind="stored") if is_same else Drawing(kind="bools", high=share)
     if first.dtype.kind in "iu":
-        if is_same:
+        if is_same and (given.kind != "input" or _counts_up(first)):
             return Drawing(kind="stored")
         return Drawing(kind="integers", low=float(values.min()), high=float(values.max()))
     if given.kind == "constant" or not np.isfinite(values).all():
         return Drawing(kind="stored")
     if values.size and (values == values[0]).all():
         return _around(float(values[0]), given.kind)
-    if is_same and given.kind != "parameter":
+    if is_same and given.kind == "buffer":
         return Drawing(kind="stored")
     return _spread_of(given, values)
+
+
+def _counts_up(values: npt.NDArray[Any]) -> bool:
+    steps = np.diff(values, axis=-1) if values.ndim else values
+    return bool(steps.size) and bool((steps == 1).all())
 
 
 def _around(value: float, kind: str) -> Drawing:

@@ -80,14 +80,23 @@ def import_function(request: ImportRequest, settings: Settings) -> ImportResult:
         ToolError: The function cannot be imported, or the folder is there already.
         SetupError: torch is missing, or the sandbox does not work here.
     """
-    name = _name_of(request)
-    place = (request.folder / name).absolute()
-    if place.exists():
-        raise ToolError(f"{place} is there already: remove it, or choose another --name")
+    place = place_of(request)
     with TemporaryDirectory(prefix="kopt-import-") as work:
         request.progress("running the function on fake tensors, in the sandbox")
         exported = export_in_sandbox(request.export, Path(work), settings, request.progress)
         return write_problem(request, exported, Path(work), place)
+
+
+def place_of(request: ImportRequest) -> Path:
+    """Return the folder that is to be written.
+
+    Raises:
+        ToolError: It is there already, or has no name that a problem may have.
+    """
+    place = (request.folder / _name_of(request)).absolute()
+    if place.exists():
+        raise ToolError(f"{place} is there already: remove it, or choose another name")
+    return place
 
 
 def write_problem(

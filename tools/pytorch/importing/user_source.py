@@ -271,14 +271,15 @@ class ShapedSubject:
         elif init is not None:
             init = [_mapped(one, other) for one in init]
         made = _made(self.entry, init, self.request)
-        return made, tuple(_cut(one, other) for one in self._example())
+        return made, tuple(cut(one, other) for one in self._example())
 
 
 def _mapped(value: Any, other: Mapping[int, int]) -> Any:
     return other.get(value, value) if type(value) is int else value
 
 
-def _cut(value: Any, other: Mapping[int, int]) -> Any:
+def cut(value: Any, other: Mapping[int, int]) -> Any:
+    """Return a tensor with other sizes where they have those of `other`; anything else as it is."""
     if not isinstance(value, load_torch().Tensor):
         return value
     return value[tuple(slice(0, other.get(int(n), int(n))) for n in value.shape)].contiguous()

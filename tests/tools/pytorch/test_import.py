@@ -1,0 +1,121 @@
+"""PyTorch files made problems, in this process: a minute, torch.export imports half of torch."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kopt.config.callbacks import ignore
+from kopt.config.errors import ToolError
+from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
+from kopt.kernels.oracle import expected_at, load_oracle
+from kopt.kernels.problem_loader import load_problem
+from kopt.tools.pytorch.importing.child import export
+from kopt.tools.pytorch.importing.request import ExportRequest, Mode
+from kopt.tools.pytorch.importing.stage import ImportRequest, ImportResult, write_problem
+from support.torch_sources import HEAD, SOURCES
+
+pytestmark = pytest.mark.slow  # torch.export: 10 s for the first of a process, 1 to 3 s for others
+
+ROWS = {"relu": "B", "softmax": "B", "norm_gelu": "B", "cross_entropy": None, "lenet": "B"}
+
+
+def _imported(tmp_path: Path, text: str, name: str = "task", mode: Mode = "as-is") -> ImportResult:
+    source, work = tmp_path / f"{name}.py", tmp_path / "work"
+    source.write_text(text, "utf-8")
+    work.mkdir()
+    request = ExportRequest(source=str(source), mode=mode)
+    exported = export(request, work, ignore)
+    place = tmp_path / "problems" / name
+    return write_problem(ImportRequest(request, place.parent, name), exported, work, place)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_function_becomes_a_whole_problem(name: str, tmp_path: Path) -> None:
+    result = _imported(tmp_path, SOURCES[name], name)
+    folder = Path(result.folder)
+    problem = load_problem(folder)
+    assert [workload.name for workload in problem.workloads] == ["small", "official"]
+    assert problem.row_axis == ROWS.get(name, problem.row_axis)
+    assert Case(problem, problem.workloads[0], read_candidate(folder / "reference.cu")).header
+    oracle, small = load_oracle(problem), problem.workloads[0]
+    inputs = oracle.make_inputs(small, np.random.default_rng(1), "normal")
+    for entry in expected_at(oracle, inputs, {}, small).values():
+        assert np.isfinite(entry.exact).all()
+        assert entry.bit_exact or entry.slack is not None
+    assert json.loads((folder / "import.json").read_text("utf-8"))["nodes"] == result.nodes
+
+
+def test_new_seeds_bring_new_weights(tmp_path: Path) -> None:
+    problem = load_problem(Path(_imported(tmp_path, SOURCES["groups"]).folder))
+    oracle, small = load_oracle(problem), problem.workloads[0]
+    one, other = (oracle.make_inputs(small, np.random.default_rng(n), "normal") for n in (1, 2))
+    for name in ("gemm_weight", "norm_weight", "norm_bias"):
+        assert not np.array_equal(one[name], other[name])
+
+
+def test_tables_are_stored_at_both_shapes(tmp_path: Path) -> None:
+    folder = Path(_imported(tmp_path, SOURCES["transformer"]).folder)
+    small, official = (np.load(folder / f"mask.{one}.npy") for one in ("small", "official"))
+    assert official.shape == (1024, 1024)
+    assert small.shape[0] < 1024
+    assert np.array_equal(small, np.tril(np.ones(small.shape)))
+
+
+DROPOUT = (
+    HEAD
+    + """class Model(nn.Module):
+    def forward(self, x):
+        return F.dropout(torch.relu(x), 0.5, self.training)
+
+def get_inputs():
+    return [torch.randn(512, 512)]
+"""
+)
+
+
+def test_random_functions_are_refused_with_operator_line_and_advice(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match=r"task\.py:7: return F\.dropout.*--mode eval"):
+        _imported(tmp_path, DROPOUT)
+
+
+def test_without_dropout_the_same_function_is_imported(tmp_path: Path) -> None:
+    assert _imported(tmp_path, DROPOUT, mode="eval").nodes == 1
+
+
+def test_an_operator_that_is_unknown_is_named_with_its_line(tmp_path: Path) -> None:
+    text = SOURCES["relu"].replace("torch.relu(x)", "torch.linalg.inv(x[:, :4096])")
+    with pytest.raises(ToolError, match=r"linalg_inv.*task\.py:7"):
+        _imported(tmp_path, text)
+
+
+def test_mistakes_of_the_user_are_told_with_their_line(tmp_path: Path) -> None:
+    text = SOURCES["relu"].replace("torch.relu(x)", "torch.relu(y)")
+    with pytest.raises(ToolError, match=r"task\.py:7.*NameError.*'y'"):
+        _imported(tmp_path, text)
+
+
+def test_an_answer_that_no_input_changes_is_no_task(tmp_path: Path) -> None:
+    text = SOURCES["relu"].replace("torch.relu(x)", "torch.softmax(x[:, :1], 1)")
+    result = _imported(tmp_path, text)
+    assert any("a speedup here means nothing" in warning for warning in result.warnings)
+
+
+def test_a_batch_norm_has_no_rows_in_training_and_rows_in_use(tmp_path: Path) -> None:
+    text = SOURCES["groups"].replace("nn.GroupNorm(groups, outside)", "nn.BatchNorm1d(outside)")
+    for place, mode in (("a", "as-is"), ("b", "eval")):
+        (tmp_path / place).mkdir()
+        chosen: Mode = "eval" if mode == "eval" else "as-is"
+        result = _imported(tmp_path / place, text, mode=chosen)
+        assert result.row_axis == (None if mode == "as-is" else "B")
+
+
+def test_a_change_of_graph_json_is_noticed(tmp_path: Path) -> None:
+    folder = Path(_imported(tmp_path, SOURCES["relu"]).folder)
+    path = folder / "graph.json"
+    path.write_text(path.read_text("utf-8").replace("relu", "neg"), "utf-8")
+    problem = load_problem(folder)
+    with pytest.raises(ToolError, match="changed after its import"):
+        load_oracle(problem).make_inputs(problem.workloads[0], np.random.default_rng(1), "normal")

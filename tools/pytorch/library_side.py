@@ -11,7 +11,6 @@ from typing import Any
 from .graph import Graph, read_graph
 from .importing.stage import ImportResult
 from .importing.user_source import load_subject
-from .oracle import TF32_USERS
 from .torch_library import load_torch
 
 IMPORT_NAME = "import.json"
@@ -19,21 +18,19 @@ MODEL_NAME = "model.py"
 
 
 def bound_call(
-    folder: Path, tensors: Mapping[str, Any], precision: str, mode: str | None = None
+    folder: Path, tensors: Mapping[str, Any], mode: str | None = None
 ) -> Callable[[], None]:
     """Return what runs the module once, on the tensors of one case, into the given outputs.
 
     Args:
         folder: The problem's.
         tensors: By the problem's names, on the GPU.
-        precision: Which products may round their operands to TF32.
         mode: Of torch.compile; None: eager.
 
     Raises:
         ImportError: The user's module cannot be made from model.py alone.
     """
     torch = load_torch()
-    _set_precision(torch, precision)
     graph = read_graph(folder)
     module, places = _module(folder, graph, tensors)
     state = {one.path: tensors[one.name] for one in graph.inputs if one.path}
@@ -74,9 +71,3 @@ def _module(folder: Path, graph: Graph, tensors: Mapping[str, Any]) -> tuple[Any
         if [one.shape for one in given] == [tensors[name].shape for name in names]:
             return module.to("cuda"), names
     raise ImportError("the module was imported at other shapes than this")
-
-
-def _set_precision(torch: Any, precision: str) -> None:
-    users = TF32_USERS[precision]
-    torch.backends.cuda.matmul.allow_tf32 = "mm" in users
-    torch.backends.cudnn.allow_tf32 = "convolution" in users

@@ -4,8 +4,8 @@ Only the child that exports and an imported problem's oracle need it. torch is u
 kopt is typed, checked and started without it.
 """
 
+import importlib
 import warnings
-from importlib import import_module
 from typing import Any
 
 from kopt.config.errors import SetupError
@@ -23,7 +23,7 @@ def load_torch() -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of torch's own modules, which nobody here can mend
-            return import_module("torch")
+            return importlib.import_module("torch")
     except ImportError as error:
         raise SetupError(
             f"PyTorch functions need torch, which cannot be imported ({error}):"

@@ -4,9 +4,9 @@ FOLDER has request.json. It leaves answer.json and the .npy files of constants, 
 read of it: the parent takes records and arrays, no code.
 """
 
+import importlib
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -206,7 +206,7 @@ def _values(exported: ExportedModule, module: Any, inputs: tuple[Any, ...]) -> d
 def _exported_fake(request: ExportRequest, subject: Subject) -> ExportedModule:
     """Return the official graph, exported without its memory."""
     torch = load_torch()
-    fake: Any = import_module("torch._subclasses.fake_tensor").FakeTensorMode
+    fake: Any = importlib.import_module("torch._subclasses.fake_tensor").FakeTensorMode
 
     with torch.no_grad(), fake(allow_non_fake_inputs=True):
         module, inputs = _guarded(request, lambda: subject.build({}))

@@ -3,11 +3,11 @@
 No memory is taken and nothing is computed, so that a function can be tried at many sizes.
 """
 
+import importlib
 import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from math import prod
 from typing import Any
 
@@ -35,8 +35,8 @@ class FakeRun:
 def fake_run(build: Any, values: Any) -> FakeRun:
     """Return what the forward pass at `values` calls; whatever the user's code raises is raised."""
     torch = load_torch()
-    base: Any = import_module("torch.utils._python_dispatch").TorchDispatchMode
-    fake: Any = import_module("torch._subclasses.fake_tensor").FakeTensorMode
+    base: Any = importlib.import_module("torch.utils._python_dispatch").TorchDispatchMode
+    fake: Any = importlib.import_module("torch._subclasses.fake_tensor").FakeTensorMode
 
     operators: list[tuple[str, tuple[float, ...]]] = []
     shapes: list[tuple[int, ...]] = []

@@ -20,10 +20,7 @@ REGIMES = {regimes!r}
 DERIVED_REGIMES = {derived!r}
 '''
 
-_BASELINE = '''"""torch on the graph of {name}: eager, and compiled.
-
-The operators are those of graph.json, in its order and dtypes. A call allocates its intermediates.
-"""
+_BASELINE = '''"""The module of {name} in torch: eager, compiled. Calls allocate intermediates."""
 
 from pathlib import Path
 
@@ -35,19 +32,17 @@ _FOLDER = Path(__file__).parent
 
 def eager(tensors, scalars, pdl):
     """One call of the operators, one after another."""
-    return bound_call(_FOLDER, tensors, precision="{precision}")
+    return bound_call(_FOLDER, tensors)
 
 
 def compiled(tensors, scalars, pdl):
     """torch.compile, as it is by default."""
-    return bound_call(_FOLDER, tensors, precision="{precision}", mode="default")
+    return bound_call(_FOLDER, tensors, mode="default")
 
 
 def compiled_max(tensors, scalars, pdl):
     """torch.compile with tuned products; kopt captures the CUDA graph itself."""
-    return bound_call(
-        _FOLDER, tensors, precision="{precision}", mode="max-autotune-no-cudagraphs"
-    )
+    return bound_call(_FOLDER, tensors, mode="max-autotune-no-cudagraphs")
 '''
 
 
@@ -64,9 +59,9 @@ def oracle_text(name: str, digest: str, precision: str, probed: Probed) -> str:
     )
 
 
-def baseline_text(name: str, precision: str) -> str:
+def baseline_text(name: str) -> str:
     """Return baseline.py."""
-    return _BASELINE.format(name=name, precision=precision)
+    return _BASELINE.format(name=name)
 
 
 def graph_text(graph: Graph) -> str:

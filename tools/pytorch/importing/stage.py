@@ -146,7 +146,7 @@ def _filled(
     (folder / "oracle.py").write_text(
         oracle_text(name, digest, request.export.precision, probed), "utf-8"
     )
-    (folder / "baseline.py").write_text(baseline_text(name, request.export.precision), "utf-8")
+    (folder / "baseline.py").write_text(baseline_text(name), "utf-8")
     if source.endswith(".py"):
         shutil.copy(source, folder / "model.py")
     load_problem(folder)

@@ -5,8 +5,8 @@ functions that give inputs; of anything else those of its example inputs and con
 """
 
 import ast
-import importlib
 import inspect
+import pkgutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -64,7 +64,7 @@ def _find(namespace: ModuleType, name: str) -> Any:
     """Return what `name` or `module:name` is; dots go into attributes."""
     if ":" in name:
         module, _, name = name.partition(":")
-        namespace = importlib.import_module(module)
+        namespace = pkgutil.resolve_name(module)
     found: Any = namespace
     for part in name.split("."):
         if not hasattr(found, part):
@@ -216,7 +216,7 @@ class ShapedSubject:
         else:
             module_name, _, attribute = source.partition(":")
             try:
-                self.module = importlib.import_module(module_name)
+                self.module = pkgutil.resolve_name(module_name)
             except ImportError as error:
                 raise ToolError(f"cannot import {module_name}: {error}") from error
             name = name or attribute or None

@@ -98,8 +98,12 @@ def bias_gate(
     if _points_one_way(output, test):
         stepwise = _in_steps(output, in_steps)
         if stepwise is not None:
-            errors = _errors(stepwise, signed_errors(stepwise, None))
-            if not _points_one_way(stepwise, _with_shared(stepwise, errors, of_rows, 0.0)):
+            others = _errors(stepwise, signed_errors(stepwise, None))
+            # Who does not round in these steps errs more from there, and hides a bias behind that.
+            is_nearer = others.squared.sum() <= errors.squared.sum()
+            if is_nearer and not _points_one_way(
+                stepwise, _with_shared(stepwise, others, of_rows, 0.0)
+            ):
                 return None
         return _refusal(output, test)
     plain = _with_shared(output, errors, of_rows, 0.0)

@@ -20,7 +20,7 @@ from kopt.kernels.problem import Problem, Workload, tensor_size_bytes
 
 from .unwritten_gate import POISONS
 
-MEDIUM_BYTES = 4 << 20
+MEDIUM_BYTES = 2 << 20
 """Bytes of all tensors from which on a workload has one visible and one hidden seed."""
 LARGE_BYTES = 16 << 20
 """Bytes of all tensors from which on an execution has more time."""

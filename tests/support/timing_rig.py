@@ -15,7 +15,7 @@ from kopt.kernels.problem import Problem, TensorSpec
 from kopt.kernels.row_rotation import rotate_outputs
 from kopt.tools.devices.device import Arrays
 from kopt.tools.devices.timer import CandidateSide, EmptySide, Side
-from kopt.tools.gpu.array_file import read_arrays, write_arrays
+from kopt.tools.gpu.array_file import named_draws, read_arrays, write_arrays
 from kopt.tools.gpu.messages import CollectAnswer, OpenedGpu, OpenTimingRequest
 from kopt.tools.gpu.worker.context import WorkerContext
 from kopt.tools.gpu.worker.driver import Stream
@@ -76,6 +76,8 @@ class TimingRig:
             "sum": random.integers(0, 99, (ROWS, COLUMNS)).astype(np.float32),
             "scale": np.array(2.0, dtype=np.float32),
         }
+        self.draws = [self.inputs]
+        """Further ones are of a problem without rows."""
         total = self.inputs["x"] + self.inputs["sum"]
         self.expected: Arrays = {"out": 2 * total, "sum": total}
 
@@ -106,10 +108,11 @@ class TimingRig:
             problem=self.problem,
             workload=workload,
             sides=sides,
-            inputs=write_arrays(self.folder, "inputs", self.inputs.items()),
+            inputs=write_arrays(self.folder, "inputs", named_draws(self.draws).items()),
             poison=POISON,
             layout_seed=seed,
             warmup_calls=40,
+            draws=len(self.draws),
         )
         return open_timing(request, self.folder, self.worker)
 

@@ -4,6 +4,7 @@ Times are compared with each other or held against wide ranges, never against re
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -84,6 +85,27 @@ def test_timed_calls_compute_what_one_checked_call_does_with_rows_rotated(
     assert len(found.rotations) == session.facts.sets
     for rotation, outputs in zip(found.rotations, found.outputs, strict=True):
         assert _bytes(outputs) == _bytes(rotate_outputs(problem, axes, checked.outputs, rotation))
+
+
+def test_without_rows_sets_hold_four_draws_in_turn(gpu: Gpu) -> None:
+    case = gpu.tiny_case("  out[at] = x[at] * scale;")
+    draws = [{**case.inputs, "x": case.inputs["x"] + np.float32(k)} for k in range(4)]
+    checked = [
+        gpu.device.execute(ExecutionRequest(case.program, one, POISON)).outputs for one in draws
+    ]
+    request = replace(
+        case.request([case.side]),
+        problem=case.program.problem.model_copy(update={"row_axis": None}),
+        inputs=draws[0],
+        more_inputs=tuple(draws[1:]),
+    )
+    with gpu.device.open_timing(request) as opened:
+        session = _open(opened)
+        _replay(session, [0, 0])
+        found = _collect(session)
+    assert set(found.rotations) == set(range(4))
+    for draw, outputs in zip(found.rotations, found.outputs, strict=True):
+        assert _bytes(outputs) == _bytes(checked[draw])
 
 
 def test_an_execution_inside_a_session_leaves_the_session_whole(gpu: Gpu) -> None:

@@ -52,10 +52,8 @@ def expected(inputs: Arrays, scalars: Mapping[str, float | int]) -> dict[str, Ex
         gate = wide[:, :columns]
         # exp(-|gate|) cannot overflow: sigmoid is 1 / (1 + e) for positive gates, e / (1 + e) else.
         decay = np.exp(-np.abs(gate))
-        whole = 1.0 + decay
-        np.copyto(decay, 1.0, where=gate >= 0)
-        sigmoid = np.divide(decay, whole, out=decay)
-        np.multiply(np.multiply(gate, sigmoid, out=sigmoid), wide[:, columns:], out=exact[chunk])
+        sigmoid = np.where(gate >= 0, 1.0, decay) / (1.0 + decay)
+        exact[chunk] = gate * sigmoid * wide[:, columns:]
 
     for_row_chunks(rows, columns, multiply)
     return {"out": Expected(exact, round_to_bf16(exact), np.ones(exact.shape, dtype=np.bool_))}

@@ -178,16 +178,6 @@ def test_windows_line_ends_are_read(tmp_path: Path) -> None:
         ("args: [x, out, H, scale]", "args: [x, H, scale]", 4, "'out' is passed to no launch"),
     ],
 )
-def test_a_torch_extension_is_told_the_two_ways_on(tmp_path: Path) -> None:
-    outcome = parse_header(
-        Candidate("#include <torch/extension.h>\n", "ext.cu"), tiny_problem(tmp_path)
-    )
-    (said,) = outcome.diagnostics
-    assert said.message == "the file has no kopt header comment"
-    assert said.hint is not None
-    assert "kopt review FILE" in said.hint and "/* kopt: 1" in said.hint
-
-
 def test_mistake_is_one_diagnostic_with_its_line(
     tmp_path: Path, old: str, new: str, line: int, message: str
 ) -> None:
@@ -302,3 +292,13 @@ def test_yaml_that_cannot_be_read_says_what_to_do(
 def test_a_mistake_in_an_expression_says_where_after_what(tmp_path: Path) -> None:
     (found,) = parsed(tmp_path, HEADER.replace("grid: B", "grid: 2 * Q")).diagnostics
     assert found.message.endswith("SM_COUNT, blocks_per_sm (in '2 * Q', character 5)")
+
+
+def test_a_torch_extension_is_told_the_two_ways_on(tmp_path: Path) -> None:
+    outcome = parse_header(
+        Candidate("#include <torch/extension.h>\n", "ext.cu"), tiny_problem(tmp_path)
+    )
+    (said,) = outcome.diagnostics
+    assert said.message == "the file has no kopt header comment"
+    assert said.hint is not None
+    assert "kopt review FILE" in said.hint and "/* kopt: 1" in said.hint

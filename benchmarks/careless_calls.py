@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
@@ -88,6 +89,7 @@ def _forked(
         os.environ.update(environment)
         for number, stream in enumerate((os.open(os.devnull, os.O_RDONLY), *streams)):
             os.dup2(stream, number)
+        sys.stdout, sys.stderr = (open(number, "w", closefd=False) for number in (1, 2))  # noqa: SIM115  # ends with the child
         signal.alarm(_TIMEOUT_S)
         code = main(case.words)
     finally:
@@ -104,7 +106,8 @@ def judge_all(cases: Sequence[Case], folder: Path) -> Iterator[Judged]:
     """Yield the judgement of each of `cases`, in their order."""
     write_mistakes(folder)
     for command in pkgutil.iter_modules(kopt.server.commands.__path__):
-        importlib.import_module(f"kopt.server.commands.{command.name}")  # once, for all children
+        with suppress(ImportError):  # imported once for all children; a broken one is their finding
+            importlib.import_module(f"kopt.server.commands.{command.name}")
     for case in cases:
         yield judge(case, folder)
 

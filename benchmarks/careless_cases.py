@@ -202,6 +202,10 @@ CASES = (
     Case("selftest nosample", 2, "evil_"),
     Case("selftest --device cuda:0", 3, "driver"),
     Case("cache --clear everything", 2, "oracle"),
+    Case("doctor all", 2, "kopt doctor --help"),
+    Case("new", 2, "kopt new"),
+    Case("new missing.py", 2, "missing.py"),
+    Case("suite run void", 2, "suite.yaml"),
     # environment
     Case("list", 2, "nowhere", set={"KOPT_PROBLEMS": "nowhere"}),
     Case(f"run --kernel {_ID}", 3, "KOPT_HOME", set={"KOPT_HOME": "/proc/kopt"}),

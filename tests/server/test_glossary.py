@@ -65,7 +65,7 @@ def _heads(path: Path) -> set[str]:
             ahead += [one.id for one in ast.walk(value) if _is_name(one)]
         elif isinstance(value, ast.Dict):
             found += [text for key in value.keys if key is not None for text in _strings(key)]
-    for call in calls:
+    for call in (call for call in calls if getattr(call.func, "id", "") != "Table"):
         for argument in call.args:
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 found.append(argument.value)

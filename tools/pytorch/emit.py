@@ -10,8 +10,8 @@ import re
 from kopt.config.errors import ToolError
 from kopt.kernels.header import MAX_LAUNCHES
 from kopt.kernels.problem import Problem
+from kopt.tools.pytorch.graph import Graph
 
-from .graph import Graph
 from .lowering.buffers import Buffer, Kernel, Use
 from .lowering.cuda_types import STORED
 from .lowering.device_functions import device_functions

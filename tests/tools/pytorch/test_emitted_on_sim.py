@@ -22,7 +22,7 @@ from support.hand_made_graphs import COLUMNS, ROWS, graph_of, problem_of, value_
 
 pytestmark = pytest.mark.slow  # the simulator runs each thread as a fiber, a second or two each
 
-Array = npt.NDArray[np.float32]
+Array = npt.NDArray[Any]
 MATRIX = value_type(ROWS, COLUMNS)
 X = Ref(node="x")
 

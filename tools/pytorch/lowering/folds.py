@@ -84,10 +84,14 @@ struct {name} {{
   __device__ void add(T x) {{ total {sign}= x; }}
   __device__ void merge(const {name}& other) {{ total {sign}= other.total; }}
 }};"""
-_LOWEST = "std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : "
-_LOWEST += "std::numeric_limits<T>::lowest()"
-_HIGHEST = "std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : "
-_HIGHEST += "std::numeric_limits<T>::max()"
+_LOWEST = (
+    "std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()"
+    " : std::numeric_limits<T>::lowest()"
+)
+_HIGHEST = (
+    "std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()"
+    " : std::numeric_limits<T>::max()"
+)
 
 FOLD_FUNCTIONS = {
     "Sum": _TOTAL.format(name="Sum", start=0, sign="+"),

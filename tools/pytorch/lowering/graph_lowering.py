@@ -104,8 +104,8 @@ class _Driver:
         if isinstance(value, Constant | Stored):
             return value
         is_shared = len(self._users.get(place, ())) > 1
-        is_dear = value.cost > CHEAP or (has_pending(value) and not self._meet_again(place))
-        if is_shared and is_dear:
+        is_unwritten = is_shared and has_pending(value) and not self._meet_again(place)
+        if is_shared and (value.cost > CHEAP or is_unwritten):
             return self._program.realise(value)
         return self._program.limited(value)
 

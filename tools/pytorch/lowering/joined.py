@@ -50,4 +50,4 @@ class Joined:
     @property
     def sources(self) -> frozenset[Buffer]:
         """All parts'."""
-        return frozenset().union(*(part.sources for part in self.parts))
+        return frozenset(found for part in self.parts for found in part.sources)

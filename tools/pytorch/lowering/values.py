@@ -135,7 +135,7 @@ class Pointwise(_Named):
     @property
     def sources(self) -> frozenset[Buffer]:
         """All operands'."""
-        return frozenset().union(*(one.sources for one in self.operands))
+        return frozenset(found for one in self.operands for found in one.sources)
 
 
 def broadcast(body: Body, shape: Shape, result: Pointwise, index: Index) -> Index:
@@ -244,7 +244,7 @@ class Computed(_Named):
     @property
     def sources(self) -> frozenset[Buffer]:
         """Those of all that is read."""
-        return frozenset().union(*(one.sources for one in self.reads))
+        return frozenset(found for one in self.reads for found in one.sources)
 
 
 def converted(value: Value, dtype: str, sizes: SizeTable) -> Value:

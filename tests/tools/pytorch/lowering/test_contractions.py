@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from support.function_modules import Case, case, on
+from support.function_modules import Case, on, on_three, on_two
 from support.lowered_modules import differences
 
 pytestmark = pytest.mark.slow  # torch exports each module at three shapes: a minute
@@ -17,32 +17,34 @@ LINES = ((2, 3, 9), (1, 3, 17), (4, 3, 30))
 VOLUMES = ((2, 2, 3, 5, 4), (1, 2, 4, 3, 6), (3, 2, 5, 5, 5))
 
 CASES: dict[str, Case] = {
-    "mm": case(torch.mm, *(((m, k), (k, n)) for m, k, n in ((3, 5, 7), (17, 33, 9), (65, 70, 77)))),
-    "mm_of_transposed": case(
+    "mm": on_two(
+        torch.mm, *(((m, k), (k, n)) for m, k, n in ((3, 5, 7), (17, 33, 9), (65, 70, 77)))
+    ),
+    "mm_of_transposed": on_two(
         lambda x, y: x.t() @ y.t(),
         *(((k, m), (n, k)) for m, k, n in ((3, 5, 7), (17, 33, 9), (65, 70, 77))),
     ),
-    "bmm": case(
+    "bmm": on_two(
         torch.bmm,
         *(
             ((b, m, k), (b, k, n))
             for b, m, k, n in ((2, 3, 5, 7), (3, 17, 20, 40), (2, 40, 33, 18))
         ),
     ),
-    "mv": case(lambda x, y: x @ y, *(((m, k), (k,)) for m, k in ((3, 5), (4, 7), (9, 33)))),
-    "a_long_sum": case(
+    "mv": on_two(lambda x, y: x @ y, *(((m, k), (k,)) for m, k in ((3, 5), (4, 7), (9, 33)))),
+    "a_long_sum": on_two(
         torch.mm, *(((m, k), (k, n)) for m, k, n in ((3, 50, 2), (3, 2300, 2), (5, 70, 1)))
     ),
     "linear": on(nn.Sequential(nn.Linear(33, 20), nn.ReLU(), nn.Linear(20, 17)), (3, 33), (65, 33)),
     "linear_of_three_dimensions": on(nn.Linear(33, 20), (3, 2, 33), (5, 4, 33), (7, 9, 33)),
-    "baddbmm": case(
+    "baddbmm": on_three(
         lambda a, x, y: torch.baddbmm(a, x, y, beta=0.5, alpha=2.0),
         *(
             ((b, m, n), (b, m, k), (b, k, n))
             for b, m, k, n in ((2, 3, 5, 7), (3, 17, 20, 40), (2, 40, 33, 18))
         ),
     ),
-    "einsum": case(
+    "einsum": on_two(
         lambda x, y: torch.einsum("bijl,lk->bijk", x, y),
         *(((2, 3, 4, 5), (5, 6)), ((3, 2, 3, 7), (7, 6)), ((3, 2, 2, 9), (9, 6))),
     ),

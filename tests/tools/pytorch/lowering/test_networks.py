@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from support.function_modules import Case, Function, case, on
+from support.function_modules import Case, given_one, given_two, on, on_three
 from support.lowered_modules import differences
 
 pytestmark = pytest.mark.slow  # torch exports each module at three shapes: a minute
@@ -30,15 +30,17 @@ class _Recurrent(nn.Module):
 
 
 def _integers(dtype: torch.dtype) -> Case:
-    module = Function(
+    return given_two(
         lambda x, y: (
             *(x + y, x * y, x // 3, x % 3, x / 2, x.sum(1), x.amax(), x.float() * 0.5),
             *((x > y).sum(), x.cumsum(1)),
-        )
+        ),
+        ((_drawn(shape, 0).to(dtype), _drawn(shape, 0).to(dtype)) for shape in SHAPES),
     )
-    return module, [
-        tuple(torch.randint(0, 50, shape).to(dtype) for _ in range(2)) for shape in SHAPES
-    ]
+
+
+def _drawn(shape: tuple[int, int], low: int) -> torch.Tensor:
+    return torch.randint(low, 50, shape)
 
 
 def _floats(dtype: torch.dtype) -> dict[str, Case]:
@@ -63,7 +65,7 @@ CASES: dict[str, Case] = {
     "gru_of_two_layers": on(_Recurrent(nn.GRU(5, 6, num_layers=2, bidirectional=True)), *SEQUENCES),
     "gru_without_biases": on(_Recurrent(nn.GRU(5, 6, bias=False)), *SEQUENCES),
     "rnn": on(_Recurrent(nn.RNN(5, 6, batch_first=True)), (3, 4, 5), (2, 4, 5), (5, 4, 5)),
-    "attention": case(
+    "attention": on_three(
         lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, is_causal=True),
         *(((batch, 2, steps, 8),) * 3 for batch, steps in ((1, 5), (2, 7), (3, 17))),
     ),
@@ -75,9 +77,8 @@ CASES: dict[str, Case] = {
     **_floats(torch.float16),
     **_floats(torch.bfloat16),
     **{str(one): _integers(one) for one in (torch.int32, torch.int64, torch.uint8)},
-    "integers_below_zero": (
-        Function(lambda x: (x // 3, x % 3, -x, x.abs(), ~x, x & 3)),
-        [(torch.randint(-50, 50, shape),) for shape in SHAPES],
+    "integers_below_zero": given_one(
+        lambda x: (x // 3, x % 3, -x, x.abs(), ~x, x & 3), (_drawn(one, -50) for one in SHAPES)
     ),
     "casts": on(
         lambda x: (

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from support.function_modules import Case, case, on
+from support.function_modules import Case, on, on_three, on_two
 from support.lowered_modules import differences
 
 pytestmark = pytest.mark.slow  # torch exports each module at three shapes: a minute
@@ -32,12 +32,12 @@ CASES: dict[str, Case] = {
         *SHAPES,
     ),
     "gelu_by_tanh": on(lambda x: functional.gelu(x, approximate="tanh"), *SHAPES),
-    "arithmetic": case(
+    "arithmetic": on_two(
         lambda x, y: (x + 2 * y - y / 3) * x.clamp(-1, 1) + torch.minimum(x, y), *PAIRS
     ),
-    "bounds": case(lambda x, y: (x.clamp(min=0), x.clamp(max=y), torch.maximum(x, y)), *PAIRS),
+    "bounds": on_two(lambda x, y: (x.clamp(min=0), x.clamp(max=y), torch.maximum(x, y)), *PAIRS),
     "powers": on(lambda x: (x**2, x.abs() ** 2.5, 2**x, x**3, x.abs() ** 0.5), *SHAPES),
-    "comparisons": case(
+    "comparisons": on_two(
         lambda x, y: (
             x > y,
             (x == y) | (x < 0),
@@ -46,14 +46,14 @@ CASES: dict[str, Case] = {
         ),
         *PAIRS,
     ),
-    "remainders": case(
+    "remainders": on_two(
         lambda x, y: (
             *(torch.fmod(x, 0.7), torch.remainder(x, 0.7)),
             *(torch.div(x, y, rounding_mode="floor"), torch.div(x, 0.3, rounding_mode="trunc")),
         ),
         *PAIRS,
     ),
-    "broadcasts": case(
+    "broadcasts": on_three(
         lambda x, y, z: x * y + z,
         *(((a, 1, b), (4, 1), (b,)) for a, b in ((3, 5), (2, 7), (9, 33))),
     ),

@@ -1,15 +1,13 @@
 """Lowerings of pools, gathers and losses agree with PyTorch on the CPU."""
 
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional
 
-from support.function_modules import Case, Function, case, on
+from support.function_modules import Case, given_three, given_two, on, on_two
 from support.lowered_modules import differences
 
 pytestmark = pytest.mark.slow  # torch exports each module at three shapes: a minute
@@ -23,10 +21,6 @@ SIZES = ((3, 5, 2), (2, 7, 9), (5, 9, 4))
 
 def _integers(below: int, *shape: int) -> torch.Tensor:
     return torch.randint(0, below, shape)
-
-
-def _given(function: Callable[..., Any], inputs: Iterable[tuple[torch.Tensor, ...]]) -> Case:
-    return Function(function), list(inputs)
 
 
 CASES: dict[str, Case] = {
@@ -49,27 +43,27 @@ CASES: dict[str, Case] = {
         nn.Embedding(11, 6),
         [(_integers(11, *shape),) for shape in ((3, 2), (5, 4), (2, 9))],
     ),
-    "gather": _given(
+    "gather": given_two(
         lambda x, at: torch.gather(x, 1, at),
         ((torch.randn(n, m), _integers(m, n, k)) for n, m, k in SIZES),
     ),
-    "index_select": _given(
+    "index_select": given_two(
         lambda x, at: torch.index_select(x, 1, at) + 1,
         ((torch.randn(n, m), _integers(m, k)) for n, m, k in SIZES),
     ),
-    "index": _given(
+    "index": given_three(
         lambda x, i, j: (x[i, j], x[:, i], x[i, :]),
         ((torch.randn(n, n, m), _integers(n, k), _integers(n, k)) for n, m, k in SIZES),
     ),
-    "index_from_the_end": _given(
+    "index_from_the_end": given_two(
         lambda x, at: x[-at - 1], ((torch.randn(n, m), _integers(n, k)) for n, m, k in SIZES)
     ),
     "arange": on(lambda x: x + torch.arange(x.shape[1]) * 0.5, *MATRICES),
-    "cross_entropy": _given(
+    "cross_entropy": given_two(
         lambda x, at: (functional.cross_entropy(x, at), functional.nll_loss(x, at)),
         ((torch.randn(n, m), _integers(m, n)) for n, m, _ in SIZES),
     ),
-    "losses": case(
+    "losses": on_two(
         lambda x, y: (
             *(functional.mse_loss(x, y), functional.smooth_l1_loss(x, y)),
             functional.kl_div(x.log_softmax(1), y.softmax(1), reduction="batchmean"),

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from support.function_modules import Case, case, on
+from support.function_modules import Case, on, on_two
 from support.lowered_modules import differences
 
 pytestmark = pytest.mark.slow  # torch exports each module at three shapes: a minute
@@ -37,7 +37,7 @@ CASES: dict[str, Case] = {
     "split": on(lambda x: torch.split(x, [1, 2], 1)[1] + torch.split(x, 2, 1)[0], *IMAGES),
     "chunk": on(lambda x: torch.chunk(x, 3, 1), *IMAGES),
     "unfold": on(lambda x: x.unfold(2, 3, 2) + 0, *IMAGES),
-    "cat": case(
+    "cat": on_two(
         lambda x, y: torch.cat([x, y.relu(), x * 2], 1),
         *(((a, 3, b), (a, 5, b)) for a, b in ((2, 4), (3, 7), (1, 9))),
     ),

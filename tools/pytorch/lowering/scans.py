@@ -1,7 +1,7 @@
 """Running sums and products along one dimension.
 
-A thread for each line where lines are many or side by side in memory, else a block for each, which
-scans pieces of the line one after another.
+A thread for each line where lines are short or side by side in memory, else a block for each,
+which scans pieces of the line one after another.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,8 @@ from .sizes import Shape, product
 from .values import Index, Stored, Value, converted
 
 Lowering = Callable[[Call], Value]
-_MANY = 8_192
+_SHORT = 64
+"""Elements below which a thread scans a line alone, though its neighbours lie far away."""
 
 
 def _scan(sign: str, start: str) -> Lowering:
@@ -28,7 +29,7 @@ def _scan(sign: str, start: str) -> Lowering:
         lines = tuple(extent for place, extent in enumerate(value.shape) if place != dim)
         scan = _Scan(value, dim, target, (sign, start))
         is_inner = dim == len(value.shape) - 1
-        by_block = is_inner and call.sizes.elements(lines) < _MANY
+        by_block = is_inner and call.sizes.largest(value.shape[dim]) >= _SHORT
         scheme = scan.by_block if by_block else scan.by_thread
         call.program.kernel(call.node.name, lambda body: scheme(body, lines))
         return Stored(target, value.shape)

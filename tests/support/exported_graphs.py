@@ -12,7 +12,6 @@ import torch
 
 from kopt.kernels.problem import Problem, TensorSpec, Workload, usual_tolerance
 from kopt.tools.pytorch.graph import (
-    Argument,
     AxisSize,
     Drawing,
     Graph,
@@ -41,10 +40,7 @@ class Exported:
         ]
         with torch.no_grad():
             results = [module(*given) for given in inputs]
-        self.outputs = [
-            [one.detach() for one in (result if isinstance(result, tuple) else (result,))]
-            for result in results
-        ]
+        self.outputs = [_flat(result) for result in results]
         self.problem = self._problem(len(inputs))
 
     def _graph(self, programs: Sequence[Any]) -> Graph:
@@ -118,13 +114,13 @@ class Exported:
             return values[0]
         return AxisSize(axis=self._axes.setdefault(values, f"N{len(self._axes)}"))
 
-    def _merged(self, column: list[Any]) -> Argument:
+    def _merged(self, column: list[Any]) -> Any:
         if isinstance(column[0], tuple):
             return tuple(self._merged(list(one)) for one in zip(*column, strict=True))
         if type(column[0]) is int and len(set(column)) > 1:
             return self._size(column)
         assert all(one == column[0] for one in column), column
-        return cast(Argument, column[0])
+        return column[0]
 
     def _problem(self, count: int) -> Problem:
         axes: dict[str, str | None] = dict.fromkeys(self._axes.values())
@@ -172,7 +168,7 @@ class Exported:
 @lru_cache(maxsize=1)
 def _decompositions() -> Any:
     """Return the decompositions to core ATen; recurrent layers stay whole."""
-    table = torch.export.default_decompositions()
+    table: Any = torch.export.default_decompositions()
     for kept in (torch.ops.aten.lstm.input, torch.ops.aten.gru.input):
         table.pop(kept, None)
     return table
@@ -183,7 +179,8 @@ def _exported(module: torch.nn.Module, given: tuple[torch.Tensor, ...]) -> Any:
     with torch.no_grad(), warnings.catch_warnings():
         # torch 2.13 copies its own tree specifications in a way that it calls deprecated.
         warnings.simplefilter("ignore", FutureWarning)
-        return torch.export.export(module, given, strict=False).run_decompositions(table)
+        program: Any = torch.export.export(module, given, strict=False)
+        return program.run_decompositions(table)
 
 
 def _flat_inputs(program: Any, given: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
@@ -206,13 +203,22 @@ def _is_aside(node: Any) -> bool:
     return "getitem" in str(node.target) or "_assert_tensor_metadata" in str(node.target)
 
 
+def _flat(result: Any) -> list[torch.Tensor]:
+    listed: list[Any] = list(result) if isinstance(result, tuple) else [result]
+    return [one.detach() for one in listed]
+
+
+def _ref(node: Any) -> Ref:
+    if "getitem" in str(node.target):
+        return Ref(node=node.args[0].name, result=node.args[1])
+    return Ref(node=node.name)
+
+
 def _argument(value: Any) -> Any:
     if isinstance(value, torch.fx.Node):
-        if "getitem" in str(value.target):
-            return Ref(node=value.args[0].name, result=value.args[1])
-        return Ref(node=value.name)
+        return _ref(value)
     if isinstance(value, list | tuple):
-        return tuple(map(_argument, value))
+        return tuple(map(_argument, cast(list[Any], value)))
     if isinstance(value, torch.dtype):
         return str(value).removeprefix("torch.")
     if isinstance(value, float) and not np.isfinite(value):

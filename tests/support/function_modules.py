@@ -60,7 +60,7 @@ def _case(
     function: Callable[..., Any], shapes: Sequence[tuple[Shape, ...]], dtype: torch.dtype
 ) -> Case:
     module = function if isinstance(function, torch.nn.Module) else Function(function)
-    torch.manual_seed(7)
+    source = torch.Generator().manual_seed(7)
     return module.to(dtype), [
-        tuple(torch.randn(shape).to(dtype) for shape in one) for one in shapes
+        tuple(torch.randn(shape, generator=source).to(dtype) for shape in one) for one in shapes
     ]

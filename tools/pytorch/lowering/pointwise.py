@@ -8,13 +8,13 @@ from .values import Constant, Pointwise, Value
 
 Lowering = Callable[[Call], Value]
 
-_CALLS = (
+_STANDARD = (
     *("acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "erfc"),
     *("exp", "exp2", "expm1", "floor", "log", "log10", "log1p", "log2", "sin", "sinh", "sqrt"),
     *("tan", "tanh", "trunc"),
 )
 _UNARY = {
-    **{name: f"std::{name}({{0}})" for name in _CALLS},
+    **{name: f"std::{name}({{0}})" for name in _STANDARD},
     "abs": "std::abs({0})",
     "neg": "-{0}",
     "positive": "{0}",

@@ -67,7 +67,8 @@ CASES: dict[str, Case] = {
     "rnn": on(_Recurrent(nn.RNN(5, 6, batch_first=True)), (3, 4, 5), (2, 4, 5), (5, 4, 5)),
     "attention": on_three(
         lambda q, k, v: functional.scaled_dot_product_attention(q, k, v, is_causal=True),
-        *(((batch, 2, steps, 8),) * 3 for batch, steps in ((1, 5), (2, 7), (3, 17))),
+        ((1, 2, 5, 8), (1, 2, 5, 8), (1, 2, 5, 8)),
+        ((3, 2, 17, 8), (3, 2, 17, 8), (3, 2, 17, 8)),
     ),
     "encoder_layer": on(
         nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval(),

@@ -1,6 +1,7 @@
 """Lowerings of reductions, norms, softmax and scans agree with PyTorch on the CPU."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -15,6 +16,11 @@ IMAGES = ((2, 3, 5, 7), (1, 3, 8, 6), (3, 3, 11, 13))
 CHANNELS = ((3, 6, 5, 7), (2, 6, 4, 9), (2, 6, 3, 3))
 ROWS = ((3, 33), (5, 33), (7, 33))
 LONG = ((2, 300), (3, 77), (1, 1000))
+
+
+def _norms(x: Any) -> Any:
+    return x.norm(), x.norm(p=1, dim=2), x.norm(p=3, dim=(1, 2)), x.norm(p=float("inf"), dim=1)
+
 
 CASES: dict[str, Case] = {
     "sums": on(
@@ -39,14 +45,7 @@ CASES: dict[str, Case] = {
         ),
         *IMAGES,
     ),
-    "vector_norms": on(
-        lambda x: (
-            *(torch.norm(x), torch.linalg.vector_norm(x, 1, 2)),
-            torch.linalg.vector_norm(x, 3, (1, 2)),
-            torch.linalg.vector_norm(x, float("inf"), 1),
-        ),
-        *IMAGES,
-    ),
+    "vector_norms": on(_norms, *IMAGES),
     "logsumexp": on(lambda x: torch.logsumexp(x, 1), *IMAGES),
     "softmax": on(
         lambda x: (torch.softmax(x, 1), torch.log_softmax(x, -1), torch.softmax(x.sin() * 3, 2)),
@@ -59,7 +58,7 @@ CASES: dict[str, Case] = {
     ),
     "layer_norm": on(nn.LayerNorm(33), *ROWS),
     "layer_norm_of_two_dimensions": on(
-        nn.LayerNorm((5, 7)), (3, 2, 5, 7), (1, 4, 5, 7), (2, 2, 5, 7)
+        nn.LayerNorm([5, 7]), (3, 2, 5, 7), (1, 4, 5, 7), (2, 2, 5, 7)
     ),
     "layer_norm_without_weights": on(nn.LayerNorm(33, elementwise_affine=False), *ROWS),
     "rms_norm": on(nn.RMSNorm(33), *ROWS),

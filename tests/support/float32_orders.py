@@ -54,10 +54,11 @@ def product(a: Array, b: Array, add: Callable[[Array], Array]) -> Array:
 
 def fused_product(a: Array, b: Array) -> Array:
     """Multiply matrices with fused multiply-adds, one after another."""
-    total = np.zeros((a.shape[0], b.shape[1]), dtype=F32)
+    total: Array = np.zeros((a.shape[0], b.shape[1]), dtype=F32)
     for k in range(a.shape[1]):
-        exact = a[:, k, None].astype(np.float64) * b[None, k, :].astype(np.float64)
-        total = (total.astype(np.float64) + exact).astype(F32)
+        exact: Array = a[:, k, None].astype(np.float64) * b[None, k, :].astype(np.float64)
+        exact += total
+        total = exact.astype(F32)
     return total
 
 

@@ -26,7 +26,7 @@ from .operators import (
     is_allowed,
 )
 from .rounding_noise import UNIT, Roundings
-from .torch_library import Tensor, load_torch
+from .torch_library import Tensor, load_torch, parts_of
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("bool", "uint8", "int8", "int16", "int32", "int64")
@@ -100,13 +100,13 @@ def _unrounded(graph: Graph) -> set[str]:
 def _lifted(torch: Any, value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.to(torch.float64) if value.is_floating_point() else value
-    if isinstance(value, list | tuple):
-        return tuple(_lifted(torch, part) for part in value)
-    return value
+    parts = parts_of(value)
+    return value if parts is None else tuple(_lifted(torch, part) for part in parts)
 
 
 def _picked(value: Any, result: int) -> Any:
-    return value[result] if isinstance(value, tuple) else value
+    parts = parts_of(value)
+    return value if parts is None else parts[result]
 
 
 @dataclass(frozen=True)
@@ -180,13 +180,13 @@ class _Step:
         ]
 
     def _stored(self, rounding: Roundings, result: Any) -> Any:
-        if isinstance(result, tuple):
-            types = self.node.results
-            return tuple(
-                part if kind is None or part is None else rounding.stored(part, kind.dtype)
-                for part, kind in zip(result, types, strict=False)
-            )
-        return rounding.stored(result, self._dtype())
+        parts = parts_of(result)
+        if parts is None:
+            return rounding.stored(result, self._dtype())
+        return tuple(
+            part if kind is None or part is None else rounding.stored(part, kind.dtype)
+            for part, kind in zip(parts, self.node.results, strict=False)
+        )
 
     def _rounded(
         self, rounding: Roundings, name: str, args: list[Any], kwargs: dict[str, Any]

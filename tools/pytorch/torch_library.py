@@ -6,7 +6,8 @@ kopt is typed, checked and started without it.
 
 import importlib
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 from kopt.config.errors import SetupError
 
@@ -29,3 +30,8 @@ def load_torch() -> Any:
             f"PyTorch functions need torch, which cannot be imported ({error}):"
             " pip install 'kopt-mcp[torch]'"
         ) from error
+
+
+def parts_of(value: Any) -> tuple[Any, ...] | None:
+    """Return the parts of a list or tuple, as torch gives several results; None for one value."""
+    return tuple(cast("Sequence[Any]", value)) if isinstance(value, list | tuple) else None

@@ -7,6 +7,7 @@ read of it: the parent takes records and arrays, no code.
 import importlib
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,13 @@ def export(
     """
     load_torch()
     tell("running the function on fake tensors")
-    if subject is None:
-        subject = _guarded(request, lambda: load_subject(request))
+    found: Subject = subject or _guarded(request, lambda: load_subject(request))
+    return _exported(request, folder, tell, found)
+
+
+def _exported(
+    request: ExportRequest, folder: Path, tell: Callable[[str], None], subject: Subject
+) -> Exported:
     official = _guarded(request, lambda: fake_run(subject.build, {}))
     tell("looking for a small shape")
     if request.small is None:
@@ -179,8 +185,7 @@ def _measured(
         for one in exported.graph.inputs
     )
     graph = exported.graph.model_copy(update={"inputs": measured})
-    fields = {**vars(exported), "graph": graph}
-    return ExportedModule(**fields), made[0]
+    return replace(exported, graph=graph), made[0]
 
 
 def _values(exported: ExportedModule, module: Any, inputs: tuple[Any, ...]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from kopt.tools.pytorch.graph import (
     refs,
 )
 from kopt.tools.pytorch.operators import RANDOM, base_name, is_allowed
-from kopt.tools.pytorch.torch_library import Tensor, load_torch
+from kopt.tools.pytorch.torch_library import Tensor, load_torch, parts_of
 
 _KEPT_WHOLE = ("lstm.input", "gru.input")
 _LEFT_OUT = ("device", "layout", "memory_format", "pin_memory", "non_blocking")
@@ -183,7 +183,7 @@ class _Reader:
         value = node.meta.get("val")
         if value is None:  # an assertion
             return None
-        results = value if isinstance(value, list | tuple) else (value,)
+        results = parts_of(value) or (value,)
         if not any(isinstance(one, self.torch.Tensor) for one in results):
             return None
         op = str(node.target)
@@ -208,9 +208,8 @@ class _Reader:
         )
 
     def _argument(self, value: Any) -> Argument:
-        if isinstance(value, list | tuple):
-            return tuple(self._atom(one) for one in value)
-        return self._atom(value)
+        parts = parts_of(value)
+        return self._atom(value) if parts is None else tuple(self._atom(one) for one in parts)
 
     def _atom(self, value: Any) -> Atom:
         if hasattr(value, "meta") and hasattr(value, "op"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from kopt.tools.pytorch.torch_library import load_torch
+from kopt.tools.pytorch.torch_library import load_torch, parts_of
 
 MULTIPLIES_PER_ELEMENT = 32
 """Multiplications that the simulator does in the time of an element that is read or written."""
@@ -50,10 +50,11 @@ def fake_run(build: Any, values: Any) -> FakeRun:
             result = func(*args, **(kwargs or {}))
             floats = tuple(one for one in args if type(one) is float)
             operators.append((str(func), floats))
-            for one in result if isinstance(result, list | tuple) else (result,):
+            each = 1 + _terms(str(func), args) // MULTIPLIES_PER_ELEMENT
+            for one in parts_of(result) or (result,):
                 if isinstance(one, torch.Tensor):
                     shapes.append(tuple(int(n) for n in one.shape))
-                    work += one.numel() * (1 + _terms(str(func), args) // MULTIPLIES_PER_ELEMENT)
+                    work += prod(shapes[-1]) * each
             return result
 
     with torch.no_grad(), _unlogged(), fake(allow_non_fake_inputs=True):

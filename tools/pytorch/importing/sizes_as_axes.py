@@ -205,10 +205,10 @@ def _bounded(axes: _Axes, given: GraphInput, small: Graph) -> GraphInput:
     if drawing.kind != "integers" or drawing.low < 0:
         return given
     known = {vector[0]: name for vector, name in axes.names.items()}
-    numbers = {n for one in small.inputs for n in one.type.shape} | {
-        n for node in small.nodes for one in node.results if one for n in one.shape
-    }
-    above = sorted(n for n in numbers if isinstance(n, int) and n > drawing.high)
+    shapes = [one.type.shape for one in small.inputs]
+    shapes += [one.shape for node in small.nodes for one in node.results if one]
+    sizes = [_number(one) for shape in shapes for one in shape]
+    above = sorted({one for one in sizes if one > drawing.high})
     if not above or drawing.high < 0.7 * above[0]:
         return given
     below: Size = AxisSize(axis=known[above[0]]) if above[0] in known else above[0]

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from kopt.config.errors import ToolError
-from kopt.tools.pytorch.torch_library import load_torch
+from kopt.tools.pytorch.torch_library import load_torch, parts_of
 
 from .request import ExportRequest
 
@@ -95,22 +95,29 @@ def _entry(module: ModuleType, name: str | None) -> Any:
     return found[0]
 
 
+def _arguments(given: Any) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """Return keyword and other arguments of a constructor."""
+    if isinstance(given, dict):
+        return cast("dict[str, Any]", given), ()
+    return {}, parts_of(given) or ()
+
+
 def _made(entry: Any, init: Any, request: ExportRequest) -> Any:
     """Return a module: an instance, a class with its arguments, or a function."""
     torch = load_torch()
     if isinstance(entry, torch.nn.Module):
         module = entry
     elif inspect.isclass(entry):
-        given = init() if callable(init) else init
-        arguments = given if given is not None else []
-        module = entry(**arguments) if isinstance(arguments, dict) else entry(*arguments)
+        named, others = _arguments(init() if callable(init) else init)
+        module = entry(*others, **named)
     elif callable(entry):
         module = type("Function", (torch.nn.Module,), {"forward": staticmethod(entry)})()
     else:
         raise ToolError(f"{entry!r} is no module, class or function")
     if request.dtype:
         _convert(module, getattr(torch, request.dtype))
-    return module.eval() if request.mode == "eval" else module
+    made: Any = module
+    return made.eval() if request.mode == "eval" else made
 
 
 def _convert(module: Any, dtype: Any) -> None:
@@ -130,7 +137,8 @@ def _convert(module: Any, dtype: Any) -> None:
 
 def _as_inputs(given: Any, request: ExportRequest) -> tuple[Any, ...]:
     torch = load_torch()
-    inputs = tuple(given) if isinstance(given, list | tuple) else (given,)
+    parts = parts_of(given)
+    inputs = (given,) if parts is None else parts
     if not request.dtype:
         return inputs
     dtype = getattr(torch, request.dtype)
@@ -256,8 +264,8 @@ class ShapedSubject:
         return [self.request.shapes[name] for name in known if name in self.request.shapes]
 
     def _init_values(self) -> list[Any]:
-        given = self._init
-        return list(given.values()) if isinstance(given, dict) else list(given or ())
+        named, others = _arguments(self._init)
+        return [*named.values(), *others]
 
     def _example(self) -> tuple[Any, ...]:
         return _as_inputs(self._give(), self.request)
@@ -265,11 +273,9 @@ class ShapedSubject:
     def build(self, values: Mapping[str, int]) -> tuple[Any, tuple[Any, ...]]:
         """Make the module with other integers, and cut the example inputs to them."""
         other = {self._values[name]: value for name, value in values.items()}
-        init = self._init
-        if isinstance(init, dict):
-            init = {name: _mapped(one, other) for name, one in init.items()}
-        elif init is not None:
-            init = [_mapped(one, other) for one in init]
+        named, others = _arguments(self._init)
+        init: Any = {name: _mapped(one, other) for name, one in named.items()}
+        init = init or [_mapped(one, other) for one in others]
         made = _made(self.entry, init, self.request)
         return made, tuple(cut(one, other) for one in self._example())
 

@@ -282,9 +282,7 @@ def test_declared_macros_are_read_without_a_problem() -> None:
         ("H, scale]", "H, scale", "not closed"),
     ],
 )
-def test_yaml_that_cannot_be_read_says_what_to_do(
-    tmp_path: Path, old: str, new: str, hint: str
-) -> None:
+def test_unreadable_yaml_says_what_to_do(tmp_path: Path, old: str, new: str, hint: str) -> None:
     (found,) = parsed(tmp_path, HEADER.replace(old, new)).diagnostics
     assert hint in (found.hint or "")
 
@@ -295,10 +293,8 @@ def test_a_mistake_in_an_expression_says_where_after_what(tmp_path: Path) -> Non
 
 
 def test_a_torch_extension_is_told_the_two_ways_on(tmp_path: Path) -> None:
-    outcome = parse_header(
-        Candidate("#include <torch/extension.h>\n", "ext.cu"), tiny_problem(tmp_path)
-    )
-    (said,) = outcome.diagnostics
+    extension = Candidate("#include <torch/extension.h>\n", "ext.cu")
+    (said,) = parse_header(extension, tiny_problem(tmp_path)).diagnostics
     assert said.message == "the file has no kopt header comment"
     assert said.hint is not None
     assert "kopt review FILE" in said.hint and "/* kopt: 1" in said.hint

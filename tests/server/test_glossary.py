@@ -51,7 +51,7 @@ def _heads(path: Path) -> set[str]:
     if not calls and not any(NAMED.fullmatch(name) for name in assigned):
         return set()
     ahead = [name for name in assigned if NAMED.fullmatch(name) or name == "heads"]
-    ahead += [one.id for call in calls for a in call.args for one in ast.walk(a) if _is_name(one)]
+    ahead += [name for call in calls for argument in call.args for name in _names(argument)]
     found = [text for loop in _column_loops(tree) for text in _strings(loop.iter)]
     seen: set[str] = set()
     while ahead:
@@ -62,7 +62,7 @@ def _heads(path: Path) -> set[str]:
         seen.add(name)
         if isinstance(value, ast.Tuple):
             found += _strings(value)
-            ahead += [one.id for one in ast.walk(value) if _is_name(one)]
+            ahead += _names(value)
         elif isinstance(value, ast.Dict):
             found += [text for key in value.keys if key is not None for text in _strings(key)]
     for call in (call for call in calls if getattr(call.func, "id", "") != "Table"):
@@ -81,8 +81,8 @@ def _column_loops(tree: ast.AST) -> Iterator[ast.For]:
             yield node
 
 
-def _is_name(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name)
+def _names(node: ast.AST) -> list[str]:
+    return [one.id for one in ast.walk(node) if isinstance(one, ast.Name)]
 
 
 def test_every_head_of_a_column_has_an_entry() -> None:

@@ -194,7 +194,9 @@ def _with_floor(deviation: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     padded = np.zeros((flat.shape[0], groups * _NEIGHBOURS))
     padded[:, :columns] = flat
     counts = np.minimum(_NEIGHBOURS, columns - _NEIGHBOURS * np.arange(groups))
-    means = padded.reshape(flat.shape[0], groups, _NEIGHBOURS).sum(axis=2) / counts
+    means: npt.NDArray[np.float64] = (
+        padded.reshape(flat.shape[0], groups, _NEIGHBOURS).sum(axis=2) / counts
+    )
     floor: npt.NDArray[np.float64] = np.repeat(0.5 * np.sqrt(means), _NEIGHBOURS, axis=1)
     floor = floor[:, :columns]
     result: npt.NDArray[np.float64] = np.maximum(deviation, floor.reshape(deviation.shape))

@@ -1,5 +1,6 @@
 """The budget of sampled roundings: honest float32 passes in any order, coarser work does not."""
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from kopt.config.errors import SetupError
 from kopt.tools.pytorch.graph import Node, Ref, Special, ValueType
+from kopt.tools.pytorch.torch_library import load_torch
 from support.float32_orders import (
     F32,
     SUMS,
@@ -208,3 +211,9 @@ def test_what_is_masked_away_leaves_the_rest_its_slack(tmp_path: Path) -> None:
     assert (expected.slack[inputs["keep"]] > 0).all()
     assert use_of_budget(expected, np.where(inputs["keep"], got, expected.exact)) < MOST_HONEST
     assert imported.refused(expected, got) is None
+
+
+def test_a_missing_torch_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(SetupError, match=r"pip install 'kopt-mcp\[torch\]'"):
+        load_torch()

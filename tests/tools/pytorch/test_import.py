@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import kopt
 from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
 from kopt.kernels.candidate import read_candidate
@@ -16,6 +17,7 @@ from kopt.tools.pytorch.graph import read_graph
 from kopt.tools.pytorch.importing.child import export
 from kopt.tools.pytorch.importing.request import ExportRequest, Mode
 from kopt.tools.pytorch.importing.stage import ImportRequest, ImportResult, write_problem
+from kopt.tools.pytorch.torch_library import load_torch
 from support.torch_sources import HEAD, SOURCES
 
 pytestmark = pytest.mark.slow  # torch.export: 10 s for the first of a process, 1 to 3 s for others
@@ -122,3 +124,17 @@ def test_a_change_of_graph_json_is_noticed(tmp_path: Path) -> None:
     problem = load_problem(folder)
     with pytest.raises(ToolError, match="changed after its import"):
         load_oracle(problem).make_inputs(problem.workloads[0], np.random.default_rng(1), "normal")
+
+
+def test_a_module_at_hand_becomes_a_problem(tmp_path: Path) -> None:
+    torch = load_torch()
+    module = torch.nn.Sequential(torch.nn.Linear(96, 80), torch.nn.Tanh()).eval()
+    inputs = [torch.randn(2048, 96)]
+    folder = kopt.problem_from(module, inputs, tmp_path, name="tail", precision="ieee")
+    problem = load_problem(folder)
+    assert folder == tmp_path / "tail"
+    assert [workload.name for workload in problem.workloads] == ["small", "official"]
+    assert problem.workloads[1].axes["B"] == 2048
+    assert problem.row_axis == "B"
+    with pytest.raises(ToolError, match="is there already"):
+        kopt.problem_from(module, inputs, tmp_path, name="tail")

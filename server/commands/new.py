@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from kopt.config.errors import ToolError
-from kopt.kernels.problem import PRECISIONS, Precision
+from kopt.kernels.precision import PRECISIONS, Precision
 from kopt.server.exits import ExitCode
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body

@@ -21,7 +21,8 @@ from kopt.kernels.candidate import Candidate, candidate_of_text, read_candidate
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckLevel, CheckResult
 from kopt.kernels.compile_result import CompileResult
-from kopt.kernels.problem import Precision, Problem
+from kopt.kernels.precision import Precision
+from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.reports.run_report import RunReport

@@ -13,7 +13,7 @@ from typing import Any
 
 from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
-from kopt.kernels.problem import Precision
+from kopt.kernels.precision import Precision
 from kopt.tools.pytorch.torch_library import load_torch
 
 from .child import export

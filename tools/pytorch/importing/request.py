@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from kopt.kernels.problem import Precision
+from kopt.kernels.precision import Precision
 from kopt.kernels.record import Record
 
 Mode = Literal["as-is", "eval"]

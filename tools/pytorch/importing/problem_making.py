@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kopt.kernels.problem import Baseline, Precision, Problem, TensorSpec, Workload
+from kopt.kernels.precision import Precision
+from kopt.kernels.problem import Baseline, Problem, TensorSpec, Workload
 from kopt.tools.pytorch.graph import AxisSize, ValueType
 
 from .sizes_as_axes import OFFICIAL, SizedGraph

@@ -41,11 +41,13 @@ def _node(op: str, *args: Argument, to: ValueType = MATRIX, name: str = "y") -> 
 
 def _softmax(given: Mapping[str, Array]) -> Array:
     powers = np.exp(given["x"] - given["x"].max(1, keepdims=True))
-    return powers / powers.sum(1, keepdims=True)
+    shares: Array = powers / powers.sum(1, keepdims=True)
+    return shares
 
 
 def _scaled_product(given: Mapping[str, Array]) -> Array:
-    return np.maximum(given["x"] @ given["x"].T, 0)
+    product: Array = np.maximum(given["x"] @ given["x"].T, 0)
+    return product
 
 
 def _recurrent(given: Mapping[str, Array]) -> Array:

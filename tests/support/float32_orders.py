@@ -16,7 +16,7 @@ F32 = np.float32
 
 def sequential(terms: Array) -> Array:
     """Add the last axis up one after another."""
-    total = np.zeros(terms.shape[:-1], dtype=terms.dtype)
+    total: Array = np.zeros(terms.shape[:-1], dtype=terms.dtype)
     for column in range(terms.shape[-1]):
         total = (total + terms[..., column]).astype(terms.dtype)
     return total
@@ -58,7 +58,7 @@ def fused_product(a: Array, b: Array) -> Array:
     for k in range(a.shape[1]):
         exact: Array = a[:, k, None].astype(np.float64) * b[None, k, :].astype(np.float64)
         exact += total
-        total = exact.astype(F32)
+        total = np.asarray(exact, dtype=F32)
     return total
 
 
@@ -80,8 +80,8 @@ def softmax_two_passes(x: Array, add: Callable[[Array], Array] = strided) -> Arr
 
 def softmax_online(x: Array) -> Array:
     """Rescale the running sum whenever the maximum grows."""
-    largest = np.full(x.shape[:-1], -np.inf, dtype=F32)
-    total = np.zeros(x.shape[:-1], dtype=F32)
+    largest: Array = np.full(x.shape[:-1], -np.inf, dtype=F32)
+    total: Array = np.zeros(x.shape[:-1], dtype=F32)
     for start in range(0, x.shape[-1], 16):
         part = x[..., start : start + 16]
         new = np.maximum(largest, part.max(axis=-1))
@@ -100,8 +100,8 @@ def norm_two_passes(x: Array, add: Callable[[Array], Array] = strided) -> Array:
 
 def norm_welford(x: Array) -> Array:
     """Normalise rows by Welford's running mean and squares."""
-    mean = np.zeros(x.shape[:-1], dtype=F32)
-    squares = np.zeros(x.shape[:-1], dtype=F32)
+    mean: Array = np.zeros(x.shape[:-1], dtype=F32)
+    squares: Array = np.zeros(x.shape[:-1], dtype=F32)
     for column in range(x.shape[-1]):
         away = x[..., column] - mean
         mean = mean + away / F32(column + 1)

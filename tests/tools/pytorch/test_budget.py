@@ -77,15 +77,18 @@ def _with_weights(normalised: Compute) -> Compute:
 
 MAKERS = {"sum": _sum, "product": _product, "softmax": _softmax, "norm": _norm}
 
+
+def _summed(add: Callable[[Array], Array]) -> Compute:
+    return lambda given: add(given["x"])
+
+
+def _multiplied(add: Callable[[Array], Array]) -> Compute:
+    return lambda given: product(given["a"], given["b"], add)
+
+
 HONEST: dict[str, tuple[str, Compute]] = {
-    **{
-        f"sum, {name}": ("sum", lambda given, add=add: add(given["x"]))
-        for name, add in SUMS.items()
-    },
-    **{
-        f"product, {name}": ("product", lambda given, add=add: product(given["a"], given["b"], add))
-        for name, add in SUMS.items()
-    },
+    **{f"sum, {name}": ("sum", _summed(add)) for name, add in SUMS.items()},
+    **{f"product, {name}": ("product", _multiplied(add)) for name, add in SUMS.items()},
     "product, fused": ("product", lambda given: fused_product(given["a"], given["b"])),
     "product, split": ("product", lambda given: split_product(given["a"], given["b"])),
     "softmax, two passes": ("softmax", lambda given: softmax_two_passes(given["x"])),

@@ -193,7 +193,8 @@ def _with_floor(deviation: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     flat = np.square(deviation.reshape(-1, columns))
     padded = np.zeros((flat.shape[0], groups * _NEIGHBOURS))
     padded[:, :columns] = flat
-    counts = np.minimum(_NEIGHBOURS, columns - _NEIGHBOURS * np.arange(groups))
+    starts: npt.NDArray[np.int64] = _NEIGHBOURS * np.arange(groups, dtype=np.int64)
+    counts = np.minimum(_NEIGHBOURS, columns - starts)
     means: npt.NDArray[np.float64] = (
         padded.reshape(flat.shape[0], groups, _NEIGHBOURS).sum(axis=2) / counts
     )

@@ -17,7 +17,7 @@ venv := .venv
 installed := $(or $(KOPT_CLIENTS),$(CURDIR)/$(venv)/clients)
 pip := $(venv)/bin/python -m pip --disable-pip-version-check
 # What constraints.txt holds the versions of; the GPU's extra stays free, since torch comes with a driver.
-locked := --extra toolkit --extra docs --group test-locked --group lint --group site
+locked := --extra toolkit --extra docs --group test --group lint --group site
 # With bytecode, whatever the user's shell says: the tests start kopt some hundred times. A process
 # takes neighbours, which share what their module has set up, and helps the other at the end.
 pytest := env -u PYTHONDONTWRITEBYTECODE $(venv)/bin/pytest -q -n auto --dist worksteal
@@ -44,7 +44,7 @@ demo-study: $(venv)/.stamp-toolkit | g++ ## with and without memory on four kern
 	@echo "make demo-study: comparing searches on the simulator with a scripted model"
 	@PYTHONPATH=tests $(venv)/bin/python benchmarks/demo_study.py $(STUDY_FLAGS)
 
-test: $(venv)/.stamp-test | g++ ## run the tests but the slow ones: six minutes on two cores
+test: $(venv)/.stamp-test $(venv)/.stamp-torch | g++ ## run the tests but the slow ones: six minutes on two cores
 	@echo "make test: running the tests"
 	@$(pytest) -m "not slow"
 
@@ -126,7 +126,14 @@ $(venv)/.stamp-test $(venv)/.stamp-lint $(venv)/.stamp-site: $(venv)/.stamp-%: p
 	@echo "make: installing the $* tools into $(venv)"
 	@$(pip) install -qq -c constraints.txt --group $*
 	@touch $@
-$(venv)/.stamp-lint: | $(venv)/.stamp-test # one pip at a time
+$(venv)/.stamp-lint: | $(venv)/.stamp-torch # one pip at a time
+
+# tests/conftest.py leaves out what needs PyTorch where it is missing; CI must have it.
+$(venv)/.stamp-torch: pyproject.toml $(venv)/.stamp-toolkit | $(venv)/.stamp-test
+	@echo "make: installing PyTorch for the tests of tools/pytorch into $(venv)"
+	@$(pip) install -qq -c constraints.txt --group torch || { test -z "$(CI)" && echo "make: pip finds no PyTorch that" \
+		"goes with the CUDA compiler here; the tests of tools/pytorch are left out"; }
+	@touch $@
 $(venv)/.stamp-site: | $(venv)/.stamp-lint
 
 g++:

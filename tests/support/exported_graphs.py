@@ -80,6 +80,7 @@ class Exported:
 
     def _node(self, same: Sequence[Any]) -> Node:
         values = [node.meta["val"] for node in same]
+        results: tuple[ValueType | None, ...]
         if not isinstance(values[0], tuple | list):
             results = (self._type(values),)
         else:

@@ -205,7 +205,8 @@ def _is_aside(node: Any) -> bool:
 
 
 def _flat(result: Any) -> list[torch.Tensor]:
-    listed: list[Any] = list(result) if isinstance(result, tuple) else [result]
+    is_many = isinstance(result, tuple)
+    listed = list(cast(tuple[Any, ...], result)) if is_many else [result]
     return [one.detach() for one in listed]
 
 

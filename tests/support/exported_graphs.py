@@ -180,6 +180,8 @@ def _exported(module: torch.nn.Module, given: tuple[torch.Tensor, ...]) -> Any:
     with torch.no_grad(), warnings.catch_warnings():
         # torch 2.13 copies its own tree specifications in a way that it calls deprecated.
         warnings.simplefilter("ignore", FutureWarning)
+        # Recurrent layers keep a list of their weights, which export finds assigned.
+        warnings.filterwarnings("ignore", "The tensor attributes .*_flat_weights", UserWarning)
         program: Any = torch.export.export(module, given, strict=False)
         return program.run_decompositions(table)
 

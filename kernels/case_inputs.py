@@ -2,7 +2,7 @@
 
 `assorted` gives each row of one call another regime, in no order: code that only large shapes take
 meets every regime at the cost of one case, for rows are computed independently of one another.
-Integers and tensors without rows are those of `normal` inputs there.
+Integers and tensors without rows are those of `normal` inputs there, but weights have both signs.
 """
 
 import numpy as np
@@ -14,9 +14,10 @@ from .derived_regimes import (
     derive_inputs,
     ignored_elements,
     is_row_data,
+    signed_weights,
 )
 from .dtypes import numpy_dtype
-from .expressions import evaluate_expression
+from .expressions import evaluate_expression, expression_names
 from .input_regimes import REGIMES
 from .oracle import Arrays, Inputs, Oracle, served_regimes
 from .problem import Problem, Workload, storage_shape
@@ -90,7 +91,8 @@ def _assorted(
     parts = np.array_split(rng.permutation(workload.axes[row_axis]), len(regimes))
     replaced = {tensor.name for tensor in problem.tensors if is_row_data(problem, tensor)}
     given = [tensor for tensor in problem.tensors if tensor.role != "out"]
-    if all(tensor.name in replaced for tensor in given if row_axis in tensor.shape):
+    of_rows = _axes_of_rows(problem, row_axis)
+    if all(tensor.name in replaced for tensor in given if of_rows & set(tensor.shape)):
         inputs = {
             tensor.name: np.empty(storage_shape(tensor, workload.axes), numpy_dtype(tensor.dtype))
             for tensor in given
@@ -108,7 +110,18 @@ def _assorted(
             _put_rows(inputs[name], drawn[name], part, place)
         if regime == regimes[0]:
             inputs |= {name: drawn[name] for name in drawn.keys() - replaced}
+    if "channels" in _derived(oracle):
+        inputs |= signed_weights(problem, inputs, rng)
     return inputs
+
+
+def _axes_of_rows(problem: Problem, row_axis: str) -> set[str]:
+    """Return the row axis and those that are computed from it."""
+    found = {row_axis}
+    for name, expression in problem.axes.items():
+        if expression is not None and found & set(expression_names(expression)):
+            found.add(name)
+    return found
 
 
 def _with_rows(problem: Problem, workload: Workload, rows: dict[str, int]) -> Workload:

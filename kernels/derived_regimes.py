@@ -86,12 +86,18 @@ def _channels(problem: Problem, inputs: Inputs, rng: np.random.Generator) -> Inp
         if columns not in levels:  # tensors that meet element by element share their columns
             levels[columns] = _column_levels(rng, columns)
         inputs[name] = _leaning(inputs[name], *levels[columns])
+    return inputs | signed_weights(problem, inputs, rng)
+
+
+def signed_weights(problem: Problem, inputs: Arrays, rng: np.random.Generator) -> Inputs:
+    """Return the static weights of `inputs` with both signs."""
+    result: Inputs = {}
     for tensor in problem.tensors:
         if tensor.static and "weight" in tensor.name and tensor.dtype in _VALUES:
             weight = inputs[tensor.name]
             signs = rng.choice(np.array([-1, 1], dtype=np.float32), weight.shape)
-            inputs[tensor.name] = (weight.astype(np.float32) * signs).astype(weight.dtype)
-    return inputs
+            result[tensor.name] = (weight.astype(np.float32) * signs).astype(weight.dtype)
+    return result
 
 
 def _column_levels(rng: np.random.Generator, columns: int) -> tuple[Float32s, Float32s]:

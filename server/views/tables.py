@@ -38,7 +38,7 @@ class Grid(Table):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Render the table where each column has room for its longest word, else the list."""
-        if console.is_terminal and self._least_width(console, options) > options.max_width:
+        if self._least_width(console, options) > options.max_width:
             yield from self._as_list()
         else:
             yield from super().__rich_console__(console, options)

@@ -13,7 +13,8 @@ from kopt.kernels.case_inputs import (
 )
 from kopt.kernels.derived_regimes import DERIVED_REGIMES
 from kopt.kernels.input_regimes import REGIMES
-from kopt.kernels.oracle import Inputs, load_oracle
+from kopt.kernels.oracle import Expected, Inputs, load_oracle
+from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.rounding import decode
 from support.oracle_run import expect, problems, workload_of
 from support.synthetic_check import checked, synthetic_problem
@@ -175,3 +176,43 @@ def test_an_oracle_may_decline_derived_regimes(tmp_path: Path) -> None:
 
 def test_new_regimes_leave_the_places_of_the_old_ones() -> None:
     assert CASE_REGIMES[: len(REGIMES)] == REGIMES
+
+
+def test_rows_of_all_regimes_meet_weights_of_both_signs() -> None:
+    weight = decode(_draw("fused_add_rmsnorm", ASSORTED)["weight"])
+    assert 0.4 < (weight < 0).mean() < 0.6
+
+
+class _Starts:
+    """An oracle whose integers lie along an axis that is computed from the rows."""
+
+    def make_inputs(self, workload: Workload, rng: np.random.Generator, regime: str) -> Inputs:
+        del regime
+        rows = workload.axes["R"]
+        x = rng.standard_normal((rows, workload.axes["C"])).astype(np.float32)
+        return {"x": x, "starts": np.arange(workload.axes["R1"], dtype=np.int32)}
+
+    def expected(self, *_: object) -> dict[str, Expected]:
+        return {}
+
+
+def test_integers_along_an_axis_computed_from_the_rows_keep_its_length() -> None:
+    problem = Problem.model_validate(
+        {
+            "name": "rows_of_starts",
+            "op_type": "other",
+            "description": "Rows and where they start.",
+            "axes": {"R": None, "C": None, "R1": "R + 1"},
+            "tensors": [
+                {"name": "x", "role": "in", "dtype": "float32", "shape": ["R", "C"]},
+                {"name": "starts", "role": "in", "dtype": "int32", "shape": ["R1"]},
+                {"name": "out", "role": "out", "dtype": "float32", "shape": ["R", "C"]},
+            ],
+            "row_axis": "R",
+            "workloads": [{"name": "r64xc8", "axes": {"R": 64, "C": 8, "R1": 65}}],
+            "folder": ".",
+        }
+    )
+    rng = np.random.default_rng(1)
+    inputs = draw_inputs(problem, _Starts(), problem.workloads[0], rng, ASSORTED)
+    assert inputs["starts"].shape == (65,)

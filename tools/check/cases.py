@@ -106,7 +106,6 @@ def plan_cases(
             for regime in LEVEL_REGIMES["quick"]
         )
     ordered = sorted(workloads, key=lambda one: (one.use == "time", buffer_bytes(problem, one)))
-    every = ASSORTED if problem.row_axis is not None else _MANY_SCALES
     served = (ASSORTED, *regimes)
     small = tuple(one for one in _SPECIAL if one in regimes) or (_ORDINARY,)
     cases: list[InputCase] = []
@@ -114,10 +113,17 @@ def plan_cases(
         if workload.use != "time" and buffer_bytes(problem, workload) <= MEDIUM_BYTES:
             cases += _cases(workload, seeds, turn, small)
             continue
-        special = (every,) if cases else (every, *_ONLY_LARGE)
+        special = _special_of_large(problem, turn, is_first=not cases)
         asked = tuple(one for one in special if one in served)
         cases += _large_cases(problem, workload, seeds, asked)
     return tuple(cases)
+
+
+def _special_of_large(problem: Problem, turn: int, *, is_first: bool) -> tuple[str, ...]:
+    """Return the regimes that a large workload meets; the first of a domain meets all of them."""
+    if problem.row_axis is not None:
+        return (ASSORTED, *_ONLY_LARGE) if is_first else (ASSORTED,)
+    return tuple(_SPECIAL) if is_first else (_MANY_SCALES, _SPECIAL[turn % len(_SPECIAL)])
 
 
 def is_large(problem: Problem, workload: Workload) -> bool:

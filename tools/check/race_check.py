@@ -102,6 +102,11 @@ def _judge(batch: CaseBatch, simulator: Device, settings: Settings) -> _Said:
         elapsed_s=perf_counter() - start,
     )
     if found.status is Status.PASSED:
+        unseen = timed_alone(batch)
+        if unseen:
+            reason = f"kernels that only {', '.join(unseen)} launches, a shape to be timed"
+            reason += f", were not simulated; none was found at {', '.join(summary.workloads)}"
+            summary = summary.model_copy(update={"outcome": "unavailable", "reason": reason})
         return _Said(summary, unexecuted_lines=found.unexecuted_lines)
     reason = f"{found.status}{because(found.diagnostics)}"
     if found.status in _NOT_JUDGED:
@@ -144,6 +149,16 @@ def _smallest_of_each_way(batch: CaseBatch) -> tuple[Workload, ...]:
         launches = tuple(launch.kernel for launch in batch.plans[workload.name].launches)
         ways.setdefault((batch.cubins.get(workload.name), launches), workload)
     return tuple(ways.values())
+
+
+def timed_alone(batch: CaseBatch) -> tuple[str, ...]:
+    """Return the workloads to be timed whose list of kernels no simulated workload launches."""
+    launched: dict[bool, dict[str, tuple[str, ...]]] = {True: {}, False: {}}
+    for case in batch.cases:
+        kernels = tuple(one.kernel for one in batch.plans[case.workload.name].launches)
+        launched[case.workload.use == "time"][case.workload.name] = kernels
+    seen = set(launched[False].values())
+    return tuple(name for name, kernels in launched[True].items() if kernels not in seen)
 
 
 def _is_one_block(plan: LaunchPlan) -> bool:

@@ -6,7 +6,14 @@ import pytest
 
 from kopt.kernels.case_inputs import SINGLE_REGIMES
 from kopt.kernels.problem import Problem
-from kopt.tools.check.cases import LARGE_BYTES, MEDIUM_BYTES, Seeds, buffer_bytes, plan_cases
+from kopt.tools.check.cases import (
+    LARGE_BYTES,
+    LEVEL_REGIMES,
+    MEDIUM_BYTES,
+    Seeds,
+    buffer_bytes,
+    plan_cases,
+)
 from kopt.tools.check.unwritten_gate import POISONS
 from support.synthetic_check import synthetic_problem
 
@@ -121,3 +128,15 @@ def test_codes_with_scales_run_under_both_poisons_in_one_kind_of_inputs(problem:
 def test_labels_never_name_a_hidden_seed(problem: Problem) -> None:
     cases = plan_cases(problem, problem.workloads, "full", SEEDS)
     assert not any("100" in case.label for case in cases if case.hidden)
+
+
+def test_large_workloads_without_rows_meet_every_regime_in_calls_of_their_own(
+    problem: Problem,
+) -> None:
+    whole = problem.model_copy(update={"row_axis": None})
+    large = [w for w in whole.workloads if buffer_bytes(whole, w) > MEDIUM_BYTES]
+    first, *others = large
+    cases = plan_cases(whole, (first, *others), "full", SEEDS)
+    smallest = min(large, key=lambda one: buffer_bytes(whole, one))
+    met = {case.regime for case in cases if case.workload == smallest}
+    assert met == set(LEVEL_REGIMES["full"])

@@ -215,3 +215,16 @@ def test_an_interrupt_and_a_lost_gpu_end_the_simulation(
     with pytest.raises(error):
         _check(request_, settings, interrupted)
     assert simulator.stop is None or simulator.stop.is_set
+
+
+def test_kernels_that_timed_shapes_alone_launch_leave_the_result_without_a_race_check(
+    request_: CheckRequest,
+) -> None:
+    problem = request_.case.problem
+    timed = problem.workloads[0].model_copy(update={"use": "time"})
+    problem = problem.model_copy(update={"workloads": (timed, *problem.workloads[1:])})
+    cases = plan_cases(problem, problem.workloads, "full", Seeds((1, 2), (7, 8)))
+    batch = CaseBatch(replace(request_.case, problem=problem), plans_for(problem), {}, cases)
+    assert race_check.timed_alone(batch) == ()
+    plans = {**batch.plans, timed.name: replace_grid(batch.plans[timed.name], 8)}
+    assert race_check.timed_alone(replace(batch, plans=plans)) == (timed.name,)

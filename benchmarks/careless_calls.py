@@ -25,8 +25,6 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from careless_cases import CASES, GOOD, Case, write_mistakes
 
 import kopt.server.commands
-import kopt.tools.check.stage
-import kopt.tools.cuda.compile_stage
 from kopt.server.cli import main
 
 _TIMEOUT_S = 300
@@ -105,6 +103,8 @@ def _is_kept(name: str) -> bool:
 def judge_all(cases: Sequence[Case], folder: Path) -> Iterator[Judged]:
     """Yield the judgement of each of `cases`, in their order."""
     write_mistakes(folder)
+    for stage in ("kopt.tools.check.stage", "kopt.tools.cuda.compile_stage"):  # for all children
+        importlib.import_module(stage)
     for command in pkgutil.iter_modules(kopt.server.commands.__path__):
         with suppress(ImportError):  # imported once for all children; a broken one is their finding
             importlib.import_module(f"kopt.server.commands.{command.name}")
@@ -114,7 +114,7 @@ def judge_all(cases: Sequence[Case], folder: Path) -> Iterator[Judged]:
 
 def judge_and_print() -> int:
     """Print what fell short, then how many did not; return 1 if fewer than 95 % are good."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--all", action="store_true", help="print every answer")
     parser.add_argument("part", nargs="?", default="", help="only calls that contain this text")
     options = parser.parse_args()

@@ -1,5 +1,6 @@
 """Derived and assorted regimes: what they promise, for packaged problems and for a user's own."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from kopt.kernels.case_inputs import (
 )
 from kopt.kernels.derived_regimes import DERIVED_REGIMES
 from kopt.kernels.input_regimes import REGIMES
-from kopt.kernels.oracle import Expected, Inputs, load_oracle
+from kopt.kernels.oracle import Arrays, Expected, Inputs, load_oracle
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.rounding import decode
 from support.oracle_run import expect, problems, workload_of
@@ -192,7 +193,8 @@ class _Starts:
         x = rng.standard_normal((rows, workload.axes["C"])).astype(np.float32)
         return {"x": x, "starts": np.arange(workload.axes["R1"], dtype=np.int32)}
 
-    def expected(self, *_: object) -> dict[str, Expected]:
+    def expected(self, inputs: Arrays, scalars: Mapping[str, float | int]) -> dict[str, Expected]:
+        del inputs, scalars
         return {}
 
 

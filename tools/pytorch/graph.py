@@ -20,6 +20,10 @@ from kopt.kernels.record import Record
 FILE_NAME = "graph.json"
 
 
+Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,255}$")]
+"""It stands in CUDA text and in names of files."""
+
+
 class Ref(Record):
     """A value: an input of the graph, or a result of an earlier node."""
 
@@ -81,7 +85,7 @@ class Drawing(Record):
 class GraphInput(Record):
     """A tensor that the function reads: an argument, a parameter, a buffer or a constant."""
 
-    name: str
+    name: Name
     """Name of the problem's tensor."""
     kind: Literal["input", "parameter", "buffer", "constant"]
     type: ValueType
@@ -93,7 +97,7 @@ class GraphInput(Record):
 class Node(Record):
     """One operator of the graph."""
 
-    name: str
+    name: Name
     """Unique in the graph; a-z, 0-9 and _, a letter first."""
     op: str
     """torch's full name: `aten.addmm.default`."""

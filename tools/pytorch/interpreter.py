@@ -141,6 +141,8 @@ class _Step:
         if name == "as_strided":
             args = [args[0].contiguous(), *args[1:]]
         function = getattr(getattr(self.torch.ops.aten, name), overload)
+        if not isinstance(function, self.torch._ops.OpOverload):
+            raise ToolError(f"{self.node.op} is no operator of torch {self.torch.__version__}")
         return _lifted(self.torch, function(*args, **kwargs))
 
     def argument(self, argument: Argument) -> Any:

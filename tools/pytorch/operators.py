@@ -4,6 +4,12 @@ What is not named here is refused at import and by the interpreter: a graph.json
 of torch. Operators that draw random numbers or write into their arguments are left out on purpose.
 """
 
+import re
+
+from kopt.config.errors import ToolError
+
+from .graph import Graph
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -75,6 +81,24 @@ def base_name(op: str) -> str:
     return rest.partition(".")[0]
 
 
+_OPERATOR = re.compile(r"aten\.[a-z_][a-z0-9_]*\.[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")
+
+
 def is_allowed(op: str) -> bool:
-    """Return whether a graph may call `op`."""
-    return op.startswith("aten.") and not op.endswith(".out") and base_name(op) in ALLOWED
+    """Return whether a graph may call `op`: an operator of the table, and no attribute of it.
+
+    A graph is data that foreign code may have written: its names must reach nothing of Python.
+    """
+    matched = _OPERATOR.fullmatch(op) is not None
+    return matched and not op.endswith("out") and base_name(op) in ALLOWED
+
+
+def refuse_foreign(graph: Graph) -> None:
+    """Return if the graph calls nothing but operators of the table.
+
+    Raises:
+        ToolError: It does; the message names the first.
+    """
+    for node in graph.nodes:
+        if not is_allowed(node.op):
+            raise ToolError(f"{node.op} is no operator that kopt interprets")

@@ -27,6 +27,7 @@ from kopt.kernels.status import Status, Verdict
 from kopt.tools.bench.estimated import estimate_checked, estimated_latency
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
+from kopt.tools.check.oracle_parts import oracle_parts
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.device import Device
@@ -38,7 +39,6 @@ from .task_result import CheckedKernel, SuiteTaskResult, TimedWorkload
 
 _SAID = 3
 """So many findings of a check are kept."""
-_PROBLEM_FILES = (".yaml", ".py", ".json")
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,9 @@ def prepare_task(task: SuiteTask, folder: Path, site: SuiteSite) -> PreparedTask
     """Read a task's problem and choose its kernels; what cannot be read is its fault."""
     device = site.device.name if site.timer is None else site.timer.facts.name
     parts = ["kopt.suite-task/1", kopt.__version__, device, site.arch, site.level]
-    files = [path for path in sorted(folder.iterdir()) if path.suffix in _PROBLEM_FILES]
     code: list[str | bytes] = [*parts, *task.workloads]
     try:
-        code += (part for path in files for part in (path.name, path.read_bytes()))
+        code += oracle_parts(folder)
         problem = load_problem(folder)
         workloads = timed_workloads(problem, task, on_gpu=site.timer is not None)
         kernels = site.choice.kernels(task, problem, workloads)

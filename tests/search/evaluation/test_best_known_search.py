@@ -72,5 +72,9 @@ def test_a_shipped_kernel_that_cannot_be_run_is_left_out(
     if source is not None:
         place.write_text(source)
     broken = ShippedKernel("winner", "sm_90a", place, place.with_suffix(".receipt.json"))
-    monkeypatch.setattr(best_known_search, "visible_kernels", lambda *_: (broken,))
+
+    def only_this(*_: object) -> tuple[ShippedKernel, ...]:
+        return (broken,)
+
+    monkeypatch.setattr(best_known_search, "visible_kernels", only_this)
     assert find_best_known(asked) is None

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,10 @@ def key(tmp_path: Path) -> CaseKey:
 @pytest.fixture
 def cache(tmp_path: Path) -> OracleCache:
     return OracleCache(tmp_path / "cache")
+
+
+def _version(number: str, _name: str) -> str:
+    return number
 
 
 def _bytes(array: npt.NDArray[Any] | None) -> bytes | None:
@@ -80,7 +85,7 @@ def test_whatever_an_oracle_may_read_makes_another_entry(
             found.add(case_hash(key))
     (folder / "module.py").write_text("import torch")
     for number in ("2.11", "2.13"):
-        monkeypatch.setattr(oracle_parts, "_version", lambda _name, number=number: number)
+        monkeypatch.setattr(oracle_parts, "_version", partial(_version, number))
         found.add(case_hash(key))
     assert len(found) == 7
 

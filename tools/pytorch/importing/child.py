@@ -93,7 +93,7 @@ def _exported(
         large = _exported_fake(request, subject)
         refuse_other(small.graph, large.graph)
         measured.append(Measured(workload=OFFICIAL, graph=large.graph))
-    constants = _constants(request, subject, small, (values, draws), folder)
+    _write_constants(request, subject, small, (values, draws), folder)
     sized = with_axes(measured, _batch(fake_run(subject.build, values)))
     tell("finding out by what it can be judged")
     (folder / FILE_NAME).write_text(sized.graph.model_dump_json(), "utf-8")
@@ -102,21 +102,20 @@ def _exported(
     return Exported(
         sized=sized,
         probed=probe(Probe(problem, folder, request.precision)),
-        constants=constants,
         parameters=sum(one.numel() for one in large.module.parameters()),
         warnings=(*small.warnings, *_warnings(sized.graph)),
         changed={name: (value, subject.knobs[name]) for name, value in values.items()},
     )
 
 
-def _constants(
+def _write_constants(
     request: ExportRequest,
     subject: Subject,
     small: ExportedModule,
     made: tuple[dict[str, int], dict[str, Any]],
     folder: Path,
-) -> tuple[str, ...]:
-    """Write what is part of the function, at both shapes, and return the names of the files."""
+) -> None:
+    """Write what is part of the function, at both shapes."""
     values, draws = made
     names = [one.name for one in small.graph.inputs if one.drawing.kind == "stored"]
     files = {stored_name(one, SMALL if values else ""): draws[one] for one in names}
@@ -125,7 +124,6 @@ def _constants(
         files |= {stored_name(one, OFFICIAL): official[one] for one in names}
     for file, array in files.items():
         np.save(folder / file, array, allow_pickle=False)
-    return tuple(files)
 
 
 def _warnings(graph: Graph) -> tuple[str, ...]:

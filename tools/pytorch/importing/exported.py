@@ -15,8 +15,6 @@ class Exported(Record):
 
     sized: SizedGraph
     probed: Probed
-    constants: tuple[str, ...] = ()
-    """Names of the .npy files."""
     parameters: int
     """Elements of all parameters at the last workload."""
     warnings: tuple[str, ...] = ()

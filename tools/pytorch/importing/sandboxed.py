@@ -18,6 +18,7 @@ from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy, machine_memory_bytes
 
 from .exported import ChildAnswer, Exported
+from .handed_back import read_regular
 from .request import ExportRequest
 
 WALL_S = 600.0
@@ -25,6 +26,8 @@ WALL_S = 600.0
 _PROCESSES = 256
 _FILE_BYTES = 4 << 30
 _PROGRESS = "progress.txt"
+_ANSWER_BYTES = 256 << 20
+_PROGRESS_BYTES = 1 << 16
 
 
 def export_in_sandbox(
@@ -41,7 +44,9 @@ def export_in_sandbox(
     with watch:
         run = run_sandboxed(_command(folder), _policy(request, folder), settings)
     try:
-        answer = ChildAnswer.model_validate_json((folder / "answer.json").read_bytes())
+        answer = ChildAnswer.model_validate_json(
+            read_regular(folder / "answer.json", _ANSWER_BYTES)
+        )
     except (OSError, ValidationError) as error:
         raise ToolError(f"{request.source}: {_ending(run)}") from error
     if answer.failure is not None:
@@ -71,7 +76,7 @@ class _Watch:
         told = ""
         while not self._over.wait(0.1):
             try:
-                text = self._file.read_text("utf-8", errors="replace")[:200]
+                text = read_regular(self._file, _PROGRESS_BYTES).decode(errors="replace")[:200]
             except OSError:
                 continue
             if text and text != told:

@@ -1,5 +1,6 @@
 """`kopt new`: a PyTorch function made the folder of a problem, whole or not at all."""
 
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -8,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
+import numpy as np
+
 from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
 from kopt.config.files import publish_folder, staging_folder
@@ -15,12 +18,15 @@ from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem, tensor_size_bytes
 from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.record import Record
+from kopt.tools.pytorch.drawing import stored_name
 from kopt.tools.pytorch.emit import emit_candidate
 from kopt.tools.pytorch.graph import FILE_NAME, Graph
+from kopt.tools.pytorch.operators import refuse_foreign
 from kopt.tools.pytorch.oracle import digest_of
 
 from .exported import Exported
 from .folder_files import baseline_text, graph_text, oracle_text
+from .handed_back import read_constant
 from .problem_making import ProblemText, make_problem, problem_yaml
 from .request import ExportRequest
 from .sandboxed import export_in_sandbox
@@ -137,11 +143,11 @@ def _filled(
         request.export.precision,
     )
     row_axis = sized.batch if probed.has_rows else None
+    refuse_foreign(sized.graph)
     problem = make_problem(sized, text, folder, row_axis)
     (folder / "problem.yaml").write_text(problem_yaml(problem), "utf-8")
     (folder / FILE_NAME).write_text(graph_text(sized.graph), "utf-8")
-    for constant in exported.constants:
-        shutil.copy(work / constant, folder / constant)
+    _take_constants(sized.graph, problem, work, folder)
     digest = digest_of(folder / FILE_NAME)
     (folder / "oracle.py").write_text(
         oracle_text(name, digest, request.export.precision, probed), "utf-8"
@@ -169,6 +175,17 @@ def _filled(
     )
     (folder / "import.json").write_text(result.model_dump_json(indent=1) + "\n", "utf-8")
     return result
+
+
+def _take_constants(graph: Graph, problem: Problem, work: Path, folder: Path) -> None:
+    """Write the constants of the graph into `folder`, whatever else the child left in `work`."""
+    workloads = ("", *(workload.name for workload in problem.workloads))
+    for given in graph.inputs:
+        if given.drawing.kind != "stored":
+            continue
+        for file in (stored_name(given.name, workload) for workload in workloads):
+            if os.path.lexists(work / file):
+                np.save(folder / file, read_constant(work / file), allow_pickle=False)
 
 
 def _workloads(problem: Problem) -> tuple[WorkloadReport, ...]:

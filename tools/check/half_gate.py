@@ -114,6 +114,19 @@ def _honest_sq(output: Output) -> npt.NDArray[np.float64] | float:
     return result
 
 
+def _widest_sq(output: Output) -> npt.NDArray[np.float64] | float:
+    """Return the squared slack that one element of each row may use up where it is a statistic.
+
+    A row or a whole of few elements has no average: its error is that of its largest.
+    """
+    reference = output.reference
+    if reference.slack is None or reference.slack_deviations is None:
+        return 0.0
+    widest = reference.slack.reshape(reference.rows, -1).max(axis=1, initial=0.0)
+    result: npt.NDArray[np.float64] = np.square(widest, dtype=np.float64)
+    return result
+
+
 def _unit_sq(noise: RowNoise) -> float:
     return max(float(noise.correct_sq.sum()), float(noise.ulp_sq.sum()) / 12)
 
@@ -125,7 +138,7 @@ def _row_unit_sq(noise: RowNoise) -> npt.NDArray[np.float64]:
 def _over_total(output: Output, noise: RowNoise, row_sq: npt.NDArray[np.float64]) -> Finding | None:
     unit = _unit_sq(noise)
     limit = HALF_TOTAL_RATIO**2 * unit + float(np.square(HALF_ELEMENT_ULP * noise.ulp_max.max()))
-    limit += float(np.sum(_honest_sq(output)))
+    limit += float(np.sum(_honest_sq(output)) + np.max(_widest_sq(output), initial=0.0))
     total = float(row_sq.sum())
     if total <= limit:
         return None
@@ -139,7 +152,7 @@ def _over_total(output: Output, noise: RowNoise, row_sq: npt.NDArray[np.float64]
 def _over_rows(output: Output, noise: RowNoise, row_sq: npt.NDArray[np.float64]) -> Finding | None:
     unit = _row_unit_sq(noise)
     limit = HALF_ROW_RATIO**2 * unit + np.square(HALF_ELEMENT_ULP * noise.ulp_max)
-    bad = row_sq > limit + _honest_sq(output)
+    bad = row_sq > limit + _honest_sq(output) + _widest_sq(output)
     if not bad.any():
         return None
     row = int(np.argmax(bad))

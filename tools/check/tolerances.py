@@ -66,7 +66,8 @@ error is 2^-24."""
 
 BUDGET_RATIO = 2.5
 """Root mean square error of a whole output whose slack is a statistic (`slack_deviations`), in
-units of what honest roundings leave: some samples know that to 18 %, orders differ by twice."""
+units of what honest roundings leave: some samples know that to 18 %, orders differ by twice. One
+element may use its slack besides."""
 
 BUDGET_WINDOW = 2.0**-20
 """Relative error of an element that is not counted there: 16 float32 ulp, for approximations of

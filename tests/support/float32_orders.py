@@ -115,6 +115,12 @@ def as_bf16(x: Array) -> Array:
     return x.astype(ml_dtypes.bfloat16).astype(F32)
 
 
+def as_tf32(x: Array) -> Array:
+    """Return float32 values rounded to TF32."""
+    bits = x.view(np.uint32)
+    return ((bits + np.uint32(0x0FFF) + ((bits >> 13) & 1)) & np.uint32(0xFFFFE000)).view(F32)
+
+
 def added_in_fp16(terms: Array) -> Array:
     """Add up in float16, as a fault."""
     return sequential(terms.astype(np.float16)).astype(F32)

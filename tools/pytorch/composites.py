@@ -70,9 +70,11 @@ def batch_norm_as_trained(rounding: Roundings, x: Tensor, *parameters: Any) -> t
     """Return _native_batch_norm_legit_no_training(x, weight, bias, mean, variance, ...)."""
     weight, bias, mean, variance, _, eps = parameters
     inverse = _inverse(rounding, _along_channels(x, variance), eps)
-    apart = rounding.rounded(x - _along_channels(x, mean))
-    # A kernel may fold mean and weight into one factor and one addend.
-    folded = rounding.moved(apart, abs(_along_channels(x, mean)) * rounding.unit)
+    center = _along_channels(x, mean)
+    # A kernel may fold mean and weight into one factor and one addend, whose own roundings move a
+    # whole channel to one side.
+    apart = rounding.rounded(x - rounding.rounded(center))
+    folded = rounding.moved(apart, abs(center) * rounding.unit)
     return (
         _scaled(rounding, folded, inverse, _along_channels(x, weight), _along_channels(x, bias)),
         x.new_empty(0),

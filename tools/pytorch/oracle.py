@@ -173,8 +173,10 @@ def _expected(
             rounded = round_to_fp16(exact)
         else:
             rounded = exact.astype(numpy_dtype(dtype))
-    if np.isnan(deviation).any():
-        raise ToolError("roundings turn a result into NaN: no kernel can be judged by it")
+    if not np.isfinite(deviation).all():
+        raise ToolError(
+            "roundings turn a result into NaN or infinity: no kernel can be judged by it"
+        )
     if not deviation.any():
         return Expected(exact, rounded, written, bit_exact=True)
     slack = DEVIATIONS * _with_floor(deviation)
@@ -184,11 +186,13 @@ def _expected(
 def _with_floor(deviation: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return deviations of at least half the root mean square of their neighbours.
 
-    Few samples leave single elements far too small; neighbours along the last axis know better.
+    Few samples leave single elements far too small; neighbours along the last axis know better,
+    or, where that is short, in the flattened tensor.
     """
     if deviation.ndim == 0:
         return deviation
-    columns = deviation.shape[-1]
+    last = deviation.shape[-1]
+    columns = last if last >= _NEIGHBOURS else deviation.size
     groups = -(-columns // _NEIGHBOURS)
     flat = np.square(deviation.reshape(-1, columns))
     padded = np.zeros((flat.shape[0], groups * _NEIGHBOURS))

@@ -7,7 +7,9 @@ the spread of honest kernels, whatever their order of operations.
 A result y of one operation is off by u * |y|, with u = 2^-24 in float32. A sum of K terms, added
 one after the other, is off by u * sqrt(1 + K / 3) * sqrt(y^2 + sum(term^2)): the partial sums grow
 evenly towards y, and wander by the terms. Half of each variance is shared by the whole tensor, for
-errors of a factor that many elements have in common do not average out.
+errors of a factor that many elements have in common do not average out. A common factor moves
+values of either sign apart, so that the shared part has the sign of what it moves: where they
+cancel in a sum, it does too.
 
 Source: Parker, Monte Carlo Arithmetic (1997); Higham, Accuracy and Stability of Numerical
 Algorithms, chapter 4, for the sums.
@@ -45,7 +47,7 @@ class Roundings:
         """
         own = self.torch.rand(exact.shape, generator=self.generator) - 0.5
         shared = float(self.torch.rand((), generator=self.generator)) - 0.5
-        away = deviation * ((own + shared) * sqrt(0.5 * 12.0))
+        away = deviation * ((own + shared * exact.sign()) * sqrt(0.5 * 12.0))
         return exact + away.nan_to_num_(0.0, 0.0, 0.0)
 
     def rounded(self, exact: Tensor, times: float = 1.0) -> Tensor:

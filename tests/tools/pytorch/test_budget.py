@@ -17,6 +17,7 @@ from support.float32_orders import (
     SUMS,
     added_in_fp16,
     as_bf16,
+    as_tf32,
     fused_product,
     norm_two_passes,
     norm_welford,
@@ -156,7 +157,7 @@ def test_coarser_or_wrong_work_is_refused(name: str, tmp_path: Path) -> None:
 
 def test_tf32_operands_pass_where_the_problem_allows_them(tmp_path: Path) -> None:
     imported, inputs = _product(tmp_path)
-    got = fused_product(*(_as_tf32(inputs[name]) for name in ("a", "b")))
+    got = fused_product(*(as_tf32(inputs[name]) for name in ("a", "b")))
     assert imported.refused(imported.expected(inputs, "tf32"), got) is None
     assert imported.refused(imported.expected(inputs, "torch"), got) is not None
     assert imported.refused(imported.expected(inputs, "ieee"), got) is not None
@@ -166,11 +167,6 @@ def test_bf16_operands_do_not_pass_for_tf32(tmp_path: Path) -> None:
     imported, inputs = _product(tmp_path)
     got = fused_product(*(as_bf16(inputs[name]) for name in ("a", "b")))
     assert imported.refused(imported.expected(inputs, "tf32"), got) is not None
-
-
-def _as_tf32(values: Array) -> Array:
-    bits = values.view(np.uint32)
-    return ((bits + np.uint32(0x0FFF) + ((bits >> 13) & 1)) & np.uint32(0xFFFFE000)).view(F32)
 
 
 def test_moved_elements_have_no_slack(tmp_path: Path) -> None:

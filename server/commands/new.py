@@ -159,7 +159,7 @@ def _source_of(source: str) -> tuple[str, tuple[str, ...]]:
     path = Path(source).absolute()
     if not path.is_file():
         raise ToolError(f"there is no file {source}")
-    return str(path), tuple(dict.fromkeys((str(path.parent), os.getcwd())))
+    return str(path), (str(path.parent),)
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

@@ -37,17 +37,20 @@ def bound_call(
     inputs = [tensors[name] for name in places]
     outputs = [tensors[output.name] for output in graph.outputs]
 
-    def forward(*given: Any) -> Any:
-        return torch.func.functional_call(module, state, given)
+    def forward(given: list[Any], into: list[Any]) -> None:
+        results = torch.utils._pytree.tree_leaves(
+            torch.func.functional_call(module, state, tuple(given))
+        )
+        made = [one for one in results if isinstance(one, torch.Tensor)]
+        # Within what is compiled: there the copy is part of the kernel that makes the result.
+        for output, result in zip(into, made, strict=True):
+            output.copy_(result)
 
     call = forward if mode is None else torch.compile(forward, mode=mode)
 
     def run() -> None:
         with torch.no_grad():
-            results = torch.utils._pytree.tree_leaves(call(*inputs))
-            tensors_of = [one for one in results if isinstance(one, torch.Tensor)]
-            for output, result in zip(outputs, tensors_of, strict=True):
-                output.copy_(result)
+            call(inputs, outputs)
 
     return run
 

@@ -104,8 +104,81 @@ def test_mistakes_of_the_user_are_told_with_their_line(tmp_path: Path) -> None:
 
 def test_an_answer_that_no_input_changes_is_no_task(tmp_path: Path) -> None:
     text = SOURCES["relu"].replace("torch.relu(x)", "torch.softmax(x[:, :1], 1)")
-    result = _imported(tmp_path, text)
-    assert any("a speedup here means nothing" in warning for warning in result.warnings)
+    with pytest.raises(ToolError, match="output out is the same for all inputs"):
+        _imported(tmp_path, text)
+
+
+DEEP = (
+    HEAD
+    + """class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(*[part for _ in range(DEPTH) for part in BLOCK()])
+
+    def forward(self, x):
+        return self.net(x)
+
+DEPTH = 24
+batch = 256
+
+def BLOCK():
+    return nn.Linear(64, 64, dtype=torch.bfloat16), nn.GELU()
+
+def get_inputs():
+    return [torch.randn(batch, 64, dtype=torch.bfloat16)]
+"""
+)
+
+
+def test_a_stack_whose_input_is_drowned_by_roundings_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match=r"output out hardly depends on input x: .*--inputs"):
+        _imported(tmp_path, DEEP)
+    assert not list(tmp_path.glob("problems/*"))
+
+
+def test_a_short_stack_is_imported(tmp_path: Path) -> None:
+    result = _imported(tmp_path, DEEP.replace("DEPTH = 24", "DEPTH = 2"))
+    assert result.warnings == ()
+
+
+TWO_INPUTS = (
+    HEAD
+    + """def both(x, y):
+    return torch.tanh(x)
+
+batch, dim = 256, 512
+
+def get_inputs():
+    return [torch.randn(batch, dim), torch.randn(batch, dim)]
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("torch.tanh(x) + 0.0 * y", "input y has no effect on any output"),
+        ("torch.sigmoid(x).exp() + 1e-12 * y", "output out hardly depends on input y: "),
+    ],
+)
+def test_an_input_that_a_check_could_not_see_is_refused_by_name(
+    answer: str, says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ToolError, match=says):
+        _imported(tmp_path, TWO_INPUTS.replace("torch.tanh(x)", answer))
+
+
+def test_an_input_with_one_value_is_named(tmp_path: Path) -> None:
+    text = TWO_INPUTS.replace("torch.tanh(x)", "torch.tanh(x) * y")
+    text = text.replace(", torch.randn(batch, dim)]", ", torch.full((1,), 3)]")
+    assert _imported(tmp_path, text).warnings == (
+        "input y is the same in every check: a kernel need not read it",
+    )
+
+
+def test_outputs_may_depend_on_inputs_of_their_own(tmp_path: Path) -> None:
+    text = TWO_INPUTS.replace("torch.tanh(x)", "torch.tanh(x), torch.argmax(y, 1)")
+    assert _imported(tmp_path, text).warnings == ()
 
 
 def test_a_batch_norm_has_no_rows_in_training_and_rows_in_use(tmp_path: Path) -> None:

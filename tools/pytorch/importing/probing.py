@@ -2,7 +2,8 @@
 
 The oracle itself is asked, at the small shape, with the inputs of every regime. A regime whose
 exact result is not finite, or whose budget is more than a tenth of what the results spread, is left
-out by name. Rows are rows if rolling them rolls the outputs, and changing some changes no other.
+out by name. What remains must show every input's effect (effects.py). Rows are rows if rolling them
+rolls the outputs, and changing some changes no other.
 """
 
 from collections.abc import Mapping
@@ -23,12 +24,12 @@ from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.record import Record
 from kopt.tools.pytorch.oracle import ImportedOracle
 
+from .effects import ADVICE, Trial, refuse_without_effect
+
 _TINY = (2.0**-12, 2.0**-6, 2.0**-3)
 _HUGE = (2.0**12, 2.0**6, 2.0**3, 2.0)
 _OF_SPREAD = 0.1
 """The most that the budget may take of what the results spread."""
-_SIGNAL = 8.0
-"""Median change of the outputs with the inputs, in units of the slack, that a task must have."""
 _SAME = 1e-9
 
 
@@ -43,7 +44,7 @@ class Probed(Record):
     left_out: dict[str, str] = Field(default_factory=dict[str, str])
     """Regimes that are left out, with why."""
     faults: tuple[str, ...] = ()
-    """Why a speedup here would mean nothing."""
+    """What the checks cannot vary, in words."""
 
 
 @dataclass(frozen=True)
@@ -69,15 +70,16 @@ def probe(asked: Probe) -> Probed:
     """Return what the function can be judged by.
 
     Raises:
-        ToolError: Ordinary inputs have no finite result, or none that can be judged.
+        ToolError: Ordinary inputs have no finite result, none that can be judged, or an input has
+            no effect that a check would see.
     """
     plain = asked.oracle(Magnitudes(_TINY[-1], _HUGE[-1]))
     normal = _drawn(asked, plain, "normal", 1)
     first = plain.expected(normal, {}, asked.workload)
     reason = _unfit(first)
-    faults = _faults(asked, plain, first)
-    if reason is not None and not faults:
-        raise ToolError(f"its results cannot be judged on ordinary inputs: {reason}")
+    if reason is not None:
+        refuse_without_effect(_trial(asked, plain), ("normal",))  # says more, where it is the cause
+        raise ToolError(f"its results cannot be judged on ordinary inputs: {reason}; {ADVICE}")
     left_out: dict[str, str] = {}
     chosen = {"tiny": _TINY[-1], "huge": _HUGE[-1]}
     for regime, sizes in (("tiny", _TINY), ("huge", _HUGE)):
@@ -95,14 +97,28 @@ def probe(asked: Probe) -> Probed:
         reason = _tried(asked, oracle, regime)
         if reason is not None:
             left_out[regime] = reason
+    regimes = tuple(one for one in REGIMES if one not in left_out)
+    derived = tuple(one for one in DERIVED_REGIMES if one not in left_out)
+    fixed = refuse_without_effect(_trial(asked, oracle), (*regimes, *derived))
     return Probed(
-        regimes=tuple(one for one in REGIMES if one not in left_out),
-        derived=tuple(one for one in DERIVED_REGIMES if one not in left_out),
+        regimes=regimes,
+        derived=derived,
         tiny=chosen["tiny"],
         huge=chosen["huge"],
         has_rows=_has_rows(asked, plain, normal, first),
         left_out=left_out,
-        faults=faults,
+        faults=tuple(
+            f"input {name} is the same in every check: a kernel need not read it" for name in fixed
+        ),
+    )
+
+
+def _trial(asked: Probe, oracle: ImportedOracle) -> Trial:
+    return Trial(
+        asked.problem,
+        tuple(given.name for given in oracle.graph.inputs if given.kind == "input"),
+        lambda regime, seed: _drawn(asked, oracle, regime, seed),
+        lambda inputs: oracle.expected(inputs, {}, asked.workload),
     )
 
 
@@ -146,23 +162,6 @@ def _unfit(expected: Mapping[str, Expected], *, near_zero: bool = False) -> str 
 
 def _largest(values: npt.NDArray[np.float64]) -> float:
     return float(np.abs(values).max(initial=0.0))
-
-
-def _faults(asked: Probe, oracle: ImportedOracle, first: Mapping[str, Expected]) -> tuple[str, ...]:
-    """Return what makes the task none: results that no input changes."""
-    second = oracle.expected(_drawn(asked, oracle, "normal", 2), {}, asked.workload)
-    faults: list[str] = []
-    for name, entry in first.items():
-        change = np.abs(entry.exact - second[name].exact)
-        slack = 0.0 if entry.slack is None else entry.slack
-        if not change.any():
-            what = "is the same for all inputs" if entry.exact.any() else "is all zeros"
-            faults.append(f"{name} {what}: a speedup here means nothing")
-        elif float(np.median(change - _SIGNAL * slack)) <= 0.0 and entry.slack is not None:
-            faults.append(
-                f"{name} hardly depends on the inputs: a wrong answer could pass for right"
-            )
-    return tuple(faults)
 
 
 def _has_rows(

@@ -22,7 +22,7 @@ class Case:
     """One call."""
 
     line: str
-    """As it is typed, without `kopt`; a case with `shell` is a whole line for bash."""
+    """The call as it is typed, without `kopt`; with `shell` it is a whole line for bash."""
     code: int
     """The exit code of the documents."""
     says: str

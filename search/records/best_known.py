@@ -23,6 +23,6 @@ class BestKnown(Record):
     source: str
     """Its file."""
     measured: MeasuredWinner | None
-    """None for an unproven kernel, or without a sound receipt."""
+    """What its sound receipt measured; None without one, as of an unproven kernel."""
     estimated_us: float | None
     """For the data sheet of the run's architecture; None on a GPU."""

@@ -93,7 +93,7 @@ def test_every_head_of_a_column_has_an_entry() -> None:
 
 
 def test_the_heads_are_found() -> None:
-    """Of a table made of parts, of one made by rich itself, of a Markdown page, of a report."""
+    """Heads are found in tables made of parts or by rich itself, Markdown pages and reports."""
     heads = {head for path in PLACES for head in _heads(path)}
     assert {"fill patterns", "spill B", "baseline us", "evaluated", "Family", "waves"} <= heads
 

@@ -147,7 +147,7 @@ class OpenTimingRequest(Record):
     workload: Workload
     sides: tuple[Side, ...]
     inputs: ArrayFile
-    """Of draw 0 under the tensors' names, of draw k > 0 as `<k>/<tensor>`."""
+    """Arrays by name: those of draw 0 by the tensors' names, of draw k > 0 as `<k>/<tensor>`."""
     poison: int
     layout_seed: int
     warmup_calls: int

@@ -48,7 +48,7 @@ class Special(Record):
 Size = int | AxisSize
 Atom = Ref | AxisSize | Special | bool | int | float | str | None
 Argument = Atom | tuple[Atom, ...]
-"""Of an operator. A dtype is its name without `torch.`; memory formats and devices are left out."""
+"""An operator's argument. A dtype is its name without `torch.`; memory formats and devices are left out."""
 
 
 class ValueType(Record):
@@ -68,7 +68,7 @@ class Drawing(Record):
     function: tables, masks, positions."""
     mean: float = 0.0
     deviation: float = 1.0
-    """Of `normal`."""
+    """The standard deviation of `normal`."""
     low: float = 0.0
     high: float = 1.0
     """Bounds of `uniform`, both of `integers` included; of `bools`, high is the share of True."""

@@ -8,7 +8,6 @@ rolls the outputs, and changing some changes no other.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -199,8 +198,3 @@ def _first_row(array: npt.NDArray[Any], other: npt.NDArray[Any], place: int) -> 
     result = array.copy()
     np.moveaxis(result, place, 0)[0] = np.moveaxis(other, place, 0)[0]
     return result
-
-
-def elements(problem: Problem, workload: Workload) -> int:
-    """Return the elements of all tensors of a problem."""
-    return sum(prod(workload.axes[axis] for axis in tensor.shape) for tensor in problem.tensors)

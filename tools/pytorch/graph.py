@@ -48,7 +48,8 @@ class Special(Record):
 Size = int | AxisSize
 Atom = Ref | AxisSize | Special | bool | int | float | str | None
 Argument = Atom | tuple[Atom, ...]
-"""An operator's argument. A dtype is its name without `torch.`; memory formats and devices are left out."""
+"""An operator's argument. A dtype is its name without `torch.`; memory formats and devices are left
+out."""
 
 
 class ValueType(Record):

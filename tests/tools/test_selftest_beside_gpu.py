@@ -2,12 +2,15 @@
 
 import pytest
 
+from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.kernels.status import Status
+from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest
 from kopt.tools.selftest.result import SampleOutcome
 from kopt.tools.selftest.sample import read_samples
 from kopt.tools.selftest.stage import SelftestRequest, run_selftest
 from support.blind_gpu import BlindGpu
+from support.race_checks import replaced_simulator
 
 pytestmark = pytest.mark.slow  # compiles and simulates each sample
 
@@ -32,6 +35,19 @@ def test_races_and_wild_accesses_are_caught_beside_a_gpu_and_honest_kernels_pass
     }
     assert {one.level for one in result.samples} == {"full"}
     assert gpu.executions > 0
+
+
+def test_a_sample_that_passes_for_want_of_a_race_check_says_what_is_missing(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(request: ExecutionRequest) -> ExecutionOutcome:
+        raise SetupError(f"no headers for {request.program.problem.name}")
+
+    monkeypatch.setattr(replaced_simulator(monkeypatch), "execute", refuse)
+    chosen = [one for one in read_samples() if one.name == "evil_missing_barrier"]
+    (found,) = run_selftest(SelftestRequest(chosen, "sm_90a"), BlindGpu(), settings).samples
+    assert found.outcome is SampleOutcome.MISSED
+    assert "no race check: no headers for " in found.said
 
 
 def test_a_sample_that_only_the_simulator_cannot_run_is_left_out_beside_a_gpu(

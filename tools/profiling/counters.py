@@ -15,9 +15,10 @@ from kopt.kernels.status import Provenance
 from kopt.tools.gpu.ticket_lock import TicketLock
 
 from .launchable import Launchable
-from .ncu_report import ReportError, read_report
+from .ncu_report import ReportError
 from .nvidia_tools import HOW_TO_GET_NCU, find_ncu
 from .one_shot import Examination, Examined, OneShot, examine, report_folder
+from .report_process import read_report_apart
 
 LIMIT_S = 120.0
 _REPORT = "counters.ncu-rep"
@@ -78,7 +79,7 @@ def read_counters(
     )
     with TicketLock(facts.uuid).hold():
         examined = examine(shot, examination, settings)
-    counters = _read(examined, launchable.plan)
+    counters = _read(examined, launchable.plan, settings)
     notes = () if lined is not None else ("no source lines: the cubin with lines differs",)
     return counters.model_copy(
         update={
@@ -104,7 +105,7 @@ def ncu_arguments(plan: LaunchPlan, scratch: Path) -> list[str]:
     ]
 
 
-def _read(examined: Examined, plan: LaunchPlan) -> HardwareCounters:
+def _read(examined: Examined, plan: LaunchPlan, settings: Settings) -> HardwareCounters:
     if _PERMISSION in examined.printed:
         return _unavailable(HOW_TO_PERMIT)
     if examined.run.timed_out:
@@ -113,7 +114,7 @@ def _read(examined: Examined, plan: LaunchPlan) -> HardwareCounters:
     if path is None:
         return _unavailable(f"ncu wrote no report: {_complaint(examined)}")
     try:
-        launches = read_report(path)
+        launches = read_report_apart(path, settings)
     except ReportError as error:
         return _unavailable(str(error))
     expected = [launch.kernel for launch in plan.launches]

@@ -7,6 +7,7 @@ from time import perf_counter
 from kopt.config.callbacks import ignore
 from kopt.config.settings import Settings
 from kopt.config.time_left import TimeLeft
+from kopt.kernels.check_result import CheckResult
 from kopt.kernels.status import Status
 from kopt.tools.devices.device import Device
 from kopt.tools.facts.check_facts import check_summary
@@ -70,6 +71,14 @@ def _checked(sample: ShippedSample, device: Device, arch: str, settings: Setting
         expected=sample.status,
         status=result.status,
         outcome=outcome_of(sample.status, result.status),
-        said=check_summary(result),
+        said=_words(result),
         elapsed_s=perf_counter() - start,
     )
+
+
+def _words(result: CheckResult) -> str:
+    """Return the summary, and why no race check stands behind it, where there should be one."""
+    race_check, summary = result.race_check, check_summary(result)
+    if race_check is None or race_check.outcome != "unavailable":
+        return summary
+    return f"{summary}; no race check: {race_check.reason}"

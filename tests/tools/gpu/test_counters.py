@@ -51,13 +51,13 @@ class Rig:
         def find(_: Settings) -> NvidiaTool | None:
             return tool
 
-        def load(_: Path) -> tuple[LaunchCounters, ...]:
+        def load(_: Path, __: Settings) -> tuple[LaunchCounters, ...]:
             if isinstance(read, ReportError):
                 raise read
             return read
 
         self._patch.setattr(counters, "find_ncu", find)
-        self._patch.setattr(counters, "read_report", load)
+        self._patch.setattr(counters, "read_report_apart", load)
         return read_counters(self.launchable, FACTS, self.settings)
 
 

@@ -25,6 +25,12 @@ from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.store.run_folders import find_run, new_run_folder
 from kopt.search.store.run_lock import AT_ONCE, LockClaim
 from kopt.search.store.store import RunStore
+from kopt.tools.bench.bound_files import (
+    BASELINE_FILES,
+    DECISIVE_FILES,
+    GRAPH_FILE,
+    problem_files,
+)
 
 from .parts import RunPlace, search_of
 
@@ -178,8 +184,12 @@ def _gpu_words(gpu: DeviceFacts) -> str:
 
 
 def _problem_digest(problem: Problem) -> str:
-    files = (problem.folder / name for name in ("problem.yaml", "oracle.py"))
-    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+    """Return the SHA-256 of what makes `problem` this one; an import rests on its arrays, too."""
+    parts = [(problem.folder / name).read_bytes() for name in DECISIVE_FILES]
+    if (problem.folder / GRAPH_FILE).is_file():
+        files = sorted(problem_files(problem).items())
+        parts += [f"{name} {sha}".encode() for name, sha in files if name not in BASELINE_FILES]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
 @dataclass(frozen=True)

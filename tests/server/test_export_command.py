@@ -13,7 +13,7 @@ from kopt.kernels.shipped_kernels import evidence_of, source_of
 from kopt.kernels.unproven_facts import facts_text, read_facts
 from kopt.search.store.round_table import NewRound
 from kopt.server.exits import ExitCode
-from kopt.tools.bench.receipt_file import problem_files
+from kopt.tools.bench.bound_files import problem_files
 from support.bench_results import H100
 from support.command_line import Kopt
 from support.populations import passed

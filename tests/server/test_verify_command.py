@@ -13,7 +13,7 @@ from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.verify_result import Reproduction, VerifyResult
 from kopt.server.commands import verify_receipt
 from kopt.server.exits import ExitCode
-from kopt.tools.bench.receipt_file import problem_files
+from kopt.tools.bench.bound_files import problem_files
 from kopt.tools.bench.receipt_parts import cubins
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from support.command_line import Kopt

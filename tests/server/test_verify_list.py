@@ -15,7 +15,7 @@ from kopt.kernels.receipt import Receipt
 from kopt.kernels.verify_result import Reproduction, VerifyListResult, VerifyResult
 from kopt.server.exits import ExitCode
 from kopt.tools.bench import verify_all
-from kopt.tools.bench.receipt_file import problem_files
+from kopt.tools.bench.bound_files import problem_files
 from kopt.tools.bench.reproduction import VerifyRequest
 from kopt.tools.bench.verify_all import places_of
 from support.command_line import Kopt

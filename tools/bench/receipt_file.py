@@ -17,7 +17,6 @@ from pydantic import ValidationError
 from kopt.config.errors import ToolError
 from kopt.config.plain_text import is_plain, plain
 from kopt.kernels.candidate import read_candidate
-from kopt.kernels.problem import Problem
 from kopt.kernels.receipt import Receipt
 from kopt.kernels.shipped_kernels import source_of
 
@@ -28,14 +27,10 @@ OLD_SCHEMA = "kopt.receipt/1"
 """Holds its source, and covers every workload of the promotion."""
 MAX_BYTES = 256 << 20
 """Limit of a file's size: 6 measurements of 1,600 pairs take 200 KB a workload."""
-DECISIVE_FILES = ("problem.yaml", "oracle.py")
-"""What makes a problem this problem."""
 WHAT_IT_IS = (
     "a receipt is the .receipt.json that `kopt bench FILE --promote` writes beside a winner, in "
     "KOPT_HOME/winners (~/.kopt/winners) or where --winners says"
 )
-BASELINE_FILES = ("reference.cu", "baseline.py")
-"""What a candidate is compared with."""
 
 
 def with_digest(receipt: Receipt) -> Receipt:
@@ -134,14 +129,6 @@ def _source(path: Path, document: Mapping[str, Any]) -> str:
             " promote again"
         )
     return source.source
-
-
-def problem_files(problem: Problem) -> dict[str, str]:
-    """Return the SHA-256 of the files that decide what a receipt of `problem` means."""
-    paths = (problem.folder / name for name in (*DECISIVE_FILES, *BASELINE_FILES))
-    return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file()
-    }
 
 
 def _document(receipt: Receipt) -> dict[str, Any]:

@@ -24,7 +24,8 @@ from kopt.kernels.receipt import (
 from kopt.kernels.shipped_kernels import evidence_of, source_of
 from kopt.tools.check.request import CheckRequest, make_plans
 
-from .receipt_file import problem_files, read_receipt, with_digest
+from .bound_files import problem_files
+from .receipt_file import read_receipt, with_digest
 from .repeated_timing import CheckedCandidate
 
 

@@ -31,7 +31,7 @@ from kopt.tools.check.stage import check_candidate
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.timer import TimingDevice
 
-from .receipt_file import DECISIVE_FILES, problem_files
+from .bound_files import BASELINE_FILES, changed_files
 from .receipt_seal import note_reproduced, standing_of
 from .reference_side import REFERENCE
 from .repeated_timing import OpenDevice, require_checked_cubins, time_once
@@ -77,12 +77,11 @@ def problem_of(receipt: Receipt, settings: Settings) -> Problem:
             f"the receipt is of problem {receipt.problem!r}, which is not here; name the folder of "
             "your own problems with --problems DIR"
         )
-    now = problem_files(problem)
-    for name in DECISIVE_FILES:
-        if now.get(name) != receipt.problem_files.get(name):
+    for name, what in changed_files(problem, receipt.problem_files):
+        if name not in BASELINE_FILES:
             raise ToolError(
-                f"{problem.folder / name} has changed since the receipt was made: it is no longer "
-                "the same problem; promote the candidate again"
+                f"{problem.folder / name} {what}: it is no longer the same problem; promote the "
+                "candidate again"
             )
     known = {workload.name for workload in problem.workloads}
     for entry in receipt.workloads:

@@ -13,7 +13,7 @@ from kopt.kernels.status import Status, Verdict
 from kopt.kernels.verify_result import CubinComparison, VerifyResult, WorkloadReproduction
 
 from .agreement import MAX_SPREAD, SPREAD_OF_GAIN
-from .receipt_file import BASELINE_FILES, problem_files
+from .bound_files import BASELINE_FILES, changed_files
 from .reference_side import REFERENCE
 
 MAX_BETWEEN_GPUS = 0.03
@@ -155,11 +155,10 @@ def build_notes(
         notes.append(f"{found.toolchain} makes {binary}; receipt: {found.receipt_toolchain}")
     if receipt.kopt_version != __version__:
         notes.append(f"kopt {__version__}; receipt: {receipt.kopt_version}")
-    now = problem_files(problem)
     notes += [
         f"{name} of the problem has changed since"
-        for name in BASELINE_FILES
-        if now.get(name) != receipt.problem_files.get(name)
+        for name, _ in changed_files(problem, receipt.problem_files)
+        if name in BASELINE_FILES
     ]
     return tuple(notes)
 

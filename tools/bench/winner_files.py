@@ -23,7 +23,8 @@ from kopt.kernels.promotion_result import WinnerFile
 from kopt.kernels.receipt import Receipt, WorkloadEvidence
 from kopt.kernels.shipped_kernels import EVIDENCE, evidence_of, source_of
 
-from .receipt_file import problem_files, read_receipt, receipt_text
+from .bound_files import changed_files
+from .receipt_file import read_receipt, receipt_text
 
 OnExisting = Literal["keep_better", "replace"]
 """keep_better: an old winner of the same device and baseline stays unless the new one has the
@@ -77,7 +78,7 @@ def refuse_incomparable(
         reason: str | None = None
         if old.device.uuid != facts.uuid:
             reason = f"was measured on another device ({old.device.name}, {old.device.uuid})"
-        elif old.problem_files != problem_files(problem):
+        elif any(changed_files(problem, old.problem_files)):
             reason = "is of another state of the problem's files"
         if reason is not None:
             raise ToolError(_in_the_way(place, reason))

@@ -25,22 +25,20 @@ _CHUNK_BYTES = 1 << 20
 def oracle_parts(folder: Path) -> Iterator[str]:
     """Yield texts that change with whatever the oracle in `folder` computes from."""
     code = ""
-    for path in _files(folder):
-        state = path.stat()
+    for path in oracle_files(folder):
         yield path.relative_to(folder).as_posix()
-        yield _digest(path, state.st_size, state.st_mtime_ns)
+        yield file_digest(path)
         if path.suffix == ".py":
             code += path.read_text("utf-8", errors="replace")
     for module in _modules(code):
-        state = module.stat()
         yield module.name
-        yield _digest(module, state.st_size, state.st_mtime_ns)
+        yield file_digest(module)
     for name in _LIBRARIES:
         if name in code:
             yield f"{name} {_version(name)}"
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def oracle_files(folder: Path) -> Iterator[Path]:
     """Yield the files of a problem, at any depth, but for kernels and what is known of these."""
     for path in sorted(folder.rglob("*")):
         inner = path.relative_to(folder)
@@ -60,6 +58,12 @@ def _modules(code: str) -> Iterator[Path]:
         folders.add(next(above for above in (place, *place.parents) if above.is_dir()))
     for folder in sorted(folders):
         yield from sorted(folder.glob("*.py"))
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    state = path.stat()
+    return _digest(path, state.st_size, state.st_mtime_ns)
 
 
 @lru_cache(maxsize=4096)  # of a path with its size and time: every case of a check asks again

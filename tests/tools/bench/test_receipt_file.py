@@ -11,12 +11,8 @@ from kopt.config.errors import ToolError
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.receipt import Receipt
 from kopt.kernels.shipped_kernels import source_of
-from kopt.tools.bench.receipt_file import (
-    DECISIVE_FILES,
-    read_receipt,
-    receipt_text,
-    with_digest,
-)
+from kopt.tools.bench.bound_files import DECISIVE_FILES
+from kopt.tools.bench.receipt_file import read_receipt, receipt_text, with_digest
 from support.bench_cases import CANDIDATE
 from support.receipts import old_format, sealed_receipt, write_receipt, write_winner
 

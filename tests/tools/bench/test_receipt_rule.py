@@ -12,7 +12,8 @@ from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.receipt import Receipt, RepeatedMeasurement
 from kopt.kernels.status import Verdict
-from kopt.tools.bench.receipt_file import problem_files, read_receipt, receipt_text
+from kopt.tools.bench.bound_files import problem_files
+from kopt.tools.bench.receipt_file import read_receipt, receipt_text
 from kopt.tools.bench.receipt_rule import contradiction
 from kopt.tools.bench.reproduction import problem_of
 from support.receipts import FLOOR, measurement, sealed_receipt

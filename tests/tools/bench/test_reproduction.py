@@ -16,8 +16,9 @@ from kopt.kernels.receipt import Receipt
 from kopt.kernels.status import Status, Verdict
 from kopt.kernels.verify_result import VerifyResult
 from kopt.tools.bench import promotion, reference_side, reproduction
+from kopt.tools.bench.bound_files import problem_files
 from kopt.tools.bench.promotion import promote_candidate
-from kopt.tools.bench.receipt_file import problem_files, with_digest
+from kopt.tools.bench.receipt_file import with_digest
 from kopt.tools.bench.receipt_parts import read_promotion
 from kopt.tools.bench.reproduction import VerifyRequest, problem_of, verify_receipt
 from kopt.tools.check import stage as check_stage
@@ -287,14 +288,9 @@ def test_a_problem_that_changed_since_is_another_problem(
 ) -> None:
     folder = write_tiny_problem(tmp_path)
     own = replace(settings, problems=tmp_path)
-    receipt = sealed_receipt("scale_rows")
-    files = problem_files(problem_of(_with_files(receipt, folder), own))
+    files = problem_files(load_problem(folder))
     with (folder / name).open("a") as file:
         file.write("\n# a remark\n")
-    changed = with_digest(receipt.model_copy(update={"problem_files": files}))
+    changed = sealed_receipt("scale_rows", problem_files=files)
     with pytest.raises(ToolError, match=rf"{name} has changed since"):
         problem_of(changed, own)
-
-
-def _with_files(receipt: Receipt, folder: Path) -> Receipt:
-    return receipt.model_copy(update={"problem_files": problem_files(load_problem(folder))})

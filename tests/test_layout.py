@@ -15,7 +15,7 @@ FLOORS = {
     "tools": (
         *("sandbox", "cuda", "devices", "sim", "gpu", "gpu/worker"),
         *("estimate", "profiling", "sanitize", "check", "bench", "pytorch", "export", "docs"),
-        *("facts", "selftest", "review", "suite"),
+        *("facts", "selftest", "review", "suite", "imports"),
     ),
     "search": (
         *("records", "storage", "selection"),

@@ -82,8 +82,27 @@ def stored_name(name: str, workload: str = "") -> str:
 
 
 def stored(given: GraphInput, folder: Path, workload: Workload) -> Array:
-    """Return the constant `given` at `workload`: of its files the one with the right shape."""
-    shape, dtype = sizes(given.type.shape, workload), numpy_dtype(given.type.dtype)
+    """Return the constant `given` at `workload`.
+
+    Raises:
+        ToolError: No file has it, or one cannot be read.
+    """
+    _, kept = _stored(given, folder, workload)
+    return np.asarray(kept.astype(numpy_dtype(given.type.dtype)))
+
+
+def stored_file(given: GraphInput, folder: Path, workload: Workload) -> Path:
+    """Return the file of the constant `given` at `workload`.
+
+    Raises:
+        ToolError: There is none, or one cannot be read.
+    """
+    return _stored(given, folder, workload)[0]
+
+
+def _stored(given: GraphInput, folder: Path, workload: Workload) -> tuple[Path, Array]:
+    """Return of the files of a constant the one with the right shape, and its values."""
+    shape = sizes(given.type.shape, workload)
     for path in (folder / stored_name(given.name), *sorted(folder.glob(f"{given.name}.*.npy"))):
         if not path.is_file():
             continue
@@ -92,7 +111,7 @@ def stored(given: GraphInput, folder: Path, workload: Workload) -> Array:
         except (OSError, ValueError) as error:
             raise ToolError(f"cannot read the constant {path}: {error}") from error
         if kept.shape == shape:
-            return np.asarray(kept.astype(dtype))
+            return path, np.asarray(kept)
     raise ToolError(
         f"{folder} has no constant {given.name} of shape {shape}: it is part of the function and"
         " known at the shapes that were imported only"

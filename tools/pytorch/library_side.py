@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from .graph import Graph, read_graph
-from .importing.stage import ImportResult
+from .importing.stage import MODEL_FILE, ImportResult
 from .importing.user_source import load_subject
 from .torch_library import load_torch
 
 IMPORT_NAME = "import.json"
-MODEL_NAME = "model.py"
 
 
 def bound_call(
@@ -59,10 +58,10 @@ def _module(folder: Path, graph: Graph, tensors: Mapping[str, Any]) -> tuple[Any
     """Return the user's module on the GPU at the size of `tensors`, and its inputs in order."""
     torch = load_torch()
     kept = ImportResult.model_validate_json((folder / IMPORT_NAME).read_bytes())
-    if not (folder / MODEL_NAME).is_file():
-        raise ImportError(f"{folder} has no {MODEL_NAME}: it was imported from an installed module")
+    if not (folder / MODEL_FILE).is_file():
+        raise ImportError(f"{folder} has no {MODEL_FILE}: it was imported from an installed module")
     request = kept.export.model_copy(
-        update={"source": str(folder / MODEL_NAME), "import_path": (str(folder),)}
+        update={"source": str(folder / MODEL_FILE), "import_path": (str(folder),)}
     )
     small = {name: values[0] for name, values in kept.changed.items()}
     for values in ({}, small):

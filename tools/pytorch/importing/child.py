@@ -104,6 +104,7 @@ def _exported(
         probed=probe(Probe(problem, folder, request.precision)),
         parameters=sum(one.numel() for one in large.module.parameters()),
         warnings=(*small.warnings, *_warnings(sized.graph)),
+        call=large.call if large.call == small.call else None,
         changed={name: (value, subject.knobs[name]) for name, value in values.items()},
     )
 

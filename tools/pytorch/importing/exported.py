@@ -6,6 +6,7 @@ from pydantic import Field
 
 from kopt.kernels.record import Record
 
+from .forward_call import ForwardCall
 from .probing import Probed
 from .sizes_as_axes import SizedGraph
 
@@ -18,6 +19,8 @@ class Exported(Record):
     parameters: int
     """Elements of all parameters at the last workload."""
     warnings: tuple[str, ...] = ()
+    call: ForwardCall | None = None
+    """None where a number that forward takes differs between the shapes."""
     changed: dict[str, tuple[int, int]] = Field(default_factory=dict[str, tuple[int, int]])
     """Integers of the source that differ at the small shape: there, and as written."""
 

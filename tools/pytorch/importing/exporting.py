@@ -30,6 +30,8 @@ from kopt.tools.pytorch.graph import (
 from kopt.tools.pytorch.operators import RANDOM, base_name, is_allowed
 from kopt.tools.pytorch.torch_library import Tensor, load_torch, parts_of
 
+from .forward_call import ForwardCall, forward_call
+
 _KEPT_WHOLE = ("lstm.input", "gru.input")
 _LEFT_OUT = ("device", "layout", "memory_format", "pin_memory", "non_blocking")
 _LINE = re.compile(r'File "([^"]+)", line (\d+), in \S+\n\s+(.+)')
@@ -58,6 +60,7 @@ class ExportedModule:
     places: Mapping[str, int]
     """Place among the tensors of the inputs, by the name of the graph's input."""
     warnings: tuple[str, ...]
+    call: ForwardCall
 
 
 def export_module(
@@ -79,7 +82,7 @@ def export_module(
             raise ToolError(
                 f"torch.export cannot export it: {said[0]}{_user_line(error, user_files)}"
             ) from error
-    return _Reader(torch, program, module, tuple(user_files)).read()
+    return _Reader(torch, program, module, inputs, tuple(user_files)).read()
 
 
 def _decompositions(torch: Any) -> Any:
@@ -107,6 +110,7 @@ class _Reader:
     torch: Any
     program: Any
     module: Any
+    inputs: tuple[Any, ...]
     files: tuple[Path, ...]
 
     def read(self) -> ExportedModule:
@@ -149,9 +153,12 @@ class _Reader:
             nodes=tuple(nodes),
             outputs=tuple(outputs),
         )
-        return ExportedModule(
-            graph, self.module, targets, dict(self.program.constants), places, tuple(dropped)
-        )
+        read = {one.name for one in inputs}
+        places = {name: place for name, place in places.items() if name in read}
+        returned = (self.program.call_spec.out_spec, len(outputs))
+        call = forward_call(self.module, self.inputs, places, returned)
+        constants = dict(self.program.constants)
+        return ExportedModule(graph, self.module, targets, constants, places, tuple(dropped), call)
 
     def _name(self, wanted: str) -> str:
         name = re.sub(r"[^a-z0-9_]+", "_", wanted.lower()).strip("_") or "value"

@@ -26,11 +26,13 @@ from kopt.tools.pytorch.oracle import digest_of
 
 from .exported import Exported
 from .folder_files import baseline_text, graph_text, oracle_text
+from .forward_call import ForwardCall
 from .handed_back import read_constant
 from .problem_making import ProblemText, make_problem, problem_yaml
 from .request import ExportRequest
 from .sandboxed import export_in_sandbox
 
+MODEL_FILE = "model.py"
 NAME = re.compile(r"[a-z][a-z0-9_]{0,79}")
 
 
@@ -43,6 +45,20 @@ class ImportRequest:
     """The problem becomes a folder below it."""
     name: str | None = None
     progress: Callable[[str], None] = ignore
+    origin: str = ""
+    """What is told as the source of a file that lies in a folder for this import alone."""
+
+    @property
+    def source(self) -> str:
+        """What the problem is said to come from."""
+        return self.origin or self.export.source
+
+    @property
+    def recorded(self) -> ExportRequest:
+        """What import.json says was asked, without names that end with the import."""
+        if not self.origin:
+            return self.export
+        return self.export.model_copy(update={"source": MODEL_FILE, "import_path": ()})
 
 
 class WorkloadReport(Record):
@@ -75,6 +91,8 @@ class ImportResult(Record):
     """Integers of the source at the small shape, and as written."""
     row_axis: str | None
     warnings: tuple[str, ...] = ()
+    call: ForwardCall | None = None
+    """How forward is called; None where no export can take its place."""
     export: ExportRequest
     """What was asked, with which baseline.py makes the module again."""
 
@@ -139,7 +157,7 @@ def _filled(
     source = request.export.source
     text = ProblemText(
         name,
-        f"{Path(source).name}, imported from PyTorch {sized.graph.torch}",
+        f"{Path(request.source).name}, imported from PyTorch {sized.graph.torch}",
         request.export.precision,
     )
     row_axis = sized.batch if probed.has_rows else None
@@ -154,13 +172,13 @@ def _filled(
     )
     (folder / "baseline.py").write_text(baseline_text(name), "utf-8")
     if source.endswith(".py"):
-        shutil.copy(source, folder / "model.py")
+        shutil.copy(source, folder / MODEL_FILE)
     load_problem(folder)
     launches, warnings = _reference(problem, sized.graph, folder)
     result = ImportResult(
         name=name,
         folder=str(place),
-        source=source,
+        source=request.source,
         torch=sized.graph.torch,
         nodes=len(sized.graph.nodes),
         launches=launches,
@@ -171,7 +189,8 @@ def _filled(
         changed=exported.changed,
         row_axis=row_axis,
         warnings=(*probed.faults, *exported.warnings, *warnings),
-        export=request.export,
+        call=exported.call,
+        export=request.recorded,
     )
     (folder / "import.json").write_text(result.model_dump_json(indent=1) + "\n", "utf-8")
     return result

@@ -1,0 +1,204 @@
+"""Many tasks imported into a suite: order, resuming, refusals; the import itself is a stand-in."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kopt.config.errors import SetupError, ToolError
+from kopt.config.settings import Settings
+from kopt.tools.imports import stage
+from kopt.tools.imports.foreign_task import ForeignTask, Selection
+from kopt.tools.imports.imported_task import ImportedSuite
+from kopt.tools.imports.kernelbench import kernelbench_tasks
+from kopt.tools.imports.stage import SuiteImportRequest, import_suite
+from kopt.tools.pytorch.importing.request import ExportRequest
+from kopt.tools.pytorch.importing.stage import ImportRequest, ImportResult
+from kopt.tools.suite.suite_file import load_suite
+from support.foreign_checkouts import RANDOM, SCALED, write_kernelbench
+from support.small_suites import write_task
+
+
+class Importer:
+    """Takes the place of the import: writes a problem, or refuses what draws random numbers."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, request: ImportRequest, _: Settings) -> ImportResult:
+        text = Path(request.export.source).read_text("utf-8")
+        self.asked.append(request.origin)
+        if "machine" in text:
+            raise SetupError("torch is missing")
+        if "dropout" in text:
+            raise ToolError(f"{request.export.source}: draws random numbers")
+        assert request.name is not None
+        folder = write_task(request.folder, request.name)
+        return ImportResult(
+            name=request.name,
+            folder=str(folder),
+            source=request.source,
+            torch="2",
+            nodes=1,
+            launches=1,
+            parameters=0,
+            workloads=(),
+            regimes=(),
+            left_out={},
+            changed={},
+            row_axis=None,
+            export=ExportRequest(source="model.py"),
+        )
+
+
+@pytest.fixture
+def importer(monkeypatch: pytest.MonkeyPatch) -> Importer:
+    """Stand in for the import of one task."""
+    made = Importer()
+    monkeypatch.setattr(stage, "import_function", made)
+    return made
+
+
+@pytest.fixture
+def request_of(tmp_path: Path) -> Callable[..., SuiteImportRequest]:
+    """Return what makes a request for a checkout of three tasks."""
+    tasks = {
+        "level1/2_Second Task.py": SCALED,
+        "level1/10_Tenth.py": SCALED,
+        "level2/1_Dropout.py": RANDOM,
+        "level2/notes.txt": "no task",
+    }
+    checkout = write_kernelbench(tmp_path / "checkout", tasks)
+
+    def made(**changes: object) -> SuiteImportRequest:
+        request = SuiteImportRequest("kernelbench", checkout, tmp_path / "kb", Selection())
+        return replace(request, **changes)  # type: ignore[arg-type] # fields of the request
+
+    return made
+
+
+def _rows(suite: ImportedSuite) -> list[tuple[str, str]]:
+    return [(row.task, row.outcome) for row in suite.tasks]
+
+
+ALL = [
+    ("l1_2_second_task", "imported"),
+    ("l1_10_tenth", "imported"),
+    ("l2_1_dropout", "refused"),
+]
+
+
+def test_every_task_is_a_row_and_the_folder_is_a_suite(
+    importer: Importer, request_of: Callable[..., SuiteImportRequest], settings: Settings
+) -> None:
+    request = request_of()
+    result = import_suite(request, settings)
+    assert _rows(result) == ALL
+    refused = result.tasks[2]
+    assert refused.reason == "1_Dropout.py: draws random numbers"  # no folder of this machine
+    suite = load_suite(request.folder)
+    assert [(one.name, one.group, one.mark) for one in suite.tasks] == [
+        ("l1_2_second_task", "level1", None),
+        ("l1_10_tenth", "level1", None),
+        ("l2_1_dropout", "level2", "unsupported"),
+    ]
+    assert suite.tasks[2].unsupported == refused.reason
+
+
+def test_the_next_call_goes_on_where_the_limit_ended_the_first(
+    importer: Importer, request_of: Callable[..., SuiteImportRequest], settings: Settings
+) -> None:
+    first = import_suite(request_of(limit=1), settings)
+    assert (_rows(first), first.planned, first.kept) == (ALL[:1], 3, 0)
+    second = import_suite(request_of(limit=1), settings)
+    assert (_rows(second), second.kept) == (ALL[:2], 1)
+    third = import_suite(request_of(), settings)
+    assert (_rows(third), third.kept) == (ALL, 2)
+    assert import_suite(request_of(), settings).kept == 3
+    assert len(importer.asked) == 3
+
+
+def test_refused_tasks_are_tried_again_when_asked(
+    importer: Importer, request_of: Callable[..., SuiteImportRequest], settings: Settings
+) -> None:
+    import_suite(request_of(), settings)
+    assert _rows(import_suite(request_of(anew=True), settings)) == ALL
+    assert importer.asked.count("level2/1_Dropout.py") == 2
+
+
+def test_what_the_machine_lacks_ends_the_import_and_keeps_what_is_done(
+    importer: Importer, request_of: Callable[..., SuiteImportRequest], settings: Settings
+) -> None:
+    request = request_of()
+    path = request.checkout / "KernelBench/level1/10_Tenth.py"
+    path.write_text("# machine", "utf-8")
+    kept: list[ImportedSuite] = []
+    with pytest.raises(SetupError, match="torch is missing"):
+        import_suite(request_of(keep=kept.append), settings)
+    assert _rows(kept[-1]) == ALL[:1]
+    assert [one.name for one in load_suite(request.folder).tasks] == ["l1_2_second_task"]
+
+
+def test_a_problem_of_another_text_is_left_and_named(
+    importer: Importer, request_of: Callable[..., SuiteImportRequest], settings: Settings
+) -> None:
+    request = request_of()
+    import_suite(request, settings)
+    path = request.checkout / "KernelBench/level1/10_Tenth.py"
+    path.write_text(SCALED + "\n# newer\n", "utf-8")
+    row = import_suite(request, settings).tasks[1]
+    assert (row.outcome, "remove it to import this one" in row.reason) == ("outdated", True)
+    shutil.rmtree(request.folder / "level1/l1_10_tenth")
+    assert _rows(import_suite(request, settings)) == ALL
+
+
+@pytest.mark.parametrize(
+    ("selection", "names"),
+    [
+        (Selection(levels=("level2",)), ["l2_1_dropout"]),
+        (Selection(levels=("level1",), ids=("10",)), ["l1_10_tenth"]),
+        (Selection(ids=("1", "2")), ["l1_2_second_task", "l2_1_dropout"]),
+    ],
+)
+def test_levels_and_ids_choose_tasks(
+    importer: Importer,
+    request_of: Callable[..., SuiteImportRequest],
+    settings: Settings,
+    selection: Selection,
+    names: list[str],
+) -> None:
+    result = import_suite(request_of(selection=selection), settings)
+    assert [row.task for row in result.tasks] == names
+
+
+def test_a_level_or_id_of_no_task_names_those_that_there_are(
+    request_of: Callable[..., SuiteImportRequest], settings: Settings
+) -> None:
+    with pytest.raises(ToolError, match="--level level7: no task is of it; did you mean"):
+        import_suite(request_of(selection=Selection(levels=("level7",))), settings)
+    with pytest.raises(ToolError, match="--ids 99: no task is of it; known: 1, 10, 2"):
+        import_suite(request_of(selection=Selection(ids=("99",))), settings)
+
+
+def test_folders_of_somebody_else_are_not_written(
+    request_of: Callable[..., SuiteImportRequest], settings: Settings
+) -> None:
+    request = request_of()
+    request.folder.mkdir()
+    (request.folder / "suite.yaml").write_text("name: mine\nall: true\n", "utf-8")
+    with pytest.raises(ToolError, match="was not written by kopt import"):
+        import_suite(request, settings)
+
+
+def test_a_folder_without_tasks_says_what_is_looked_for(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="no folder level1, level2"):
+        list(kernelbench_tasks(tmp_path))
+
+
+def test_a_file_that_is_no_text_is_a_fault_of_its_task_alone(tmp_path: Path) -> None:
+    root = write_kernelbench(tmp_path, {"level1/1_Good.py": SCALED, "level1/2_Bad.py": SCALED})
+    (root / "KernelBench/level1/2_Bad.py").write_bytes(b"\xff\xfe\x00")
+    found: list[ForeignTask] = list(kernelbench_tasks(root))
+    assert [one.fault for one in found] == ["", "cannot read 2_Bad.py: it is not UTF-8 text"]

@@ -125,6 +125,17 @@ def _near_kernels(kernel_id: str, kernels: Collection[str]) -> str:
     return f"'kopt list' shows the {len(kernels)} that there are"
 
 
+def own_folder(problem: Problem, extra: Path | None) -> Path | None:
+    """Return the folder of problems that `problem` was found in; None for a packaged one.
+
+    Args:
+        problem: One that `find_kernel` found.
+        extra: The user's folder that it was looked for in.
+    """
+    is_own = extra is not None and problem.folder.parent != _packaged_root()
+    return extra.absolute() if extra is not None and is_own else None
+
+
 def _load(folder: Path) -> Problem:
     """Return the problem in `folder`; packaged ones are read once a process."""
     return _load_packaged(folder) if folder.parent == _packaged_root() else load_problem(folder)

@@ -24,6 +24,7 @@ from kopt.search.models.model_source import NO_KEY, ModelSource, refuse_unaskabl
 from kopt.search.records.budget import UNLIMITED, Budget, parse_budget
 from kopt.search.records.run_state import RunState
 from kopt.search.reports.files import write_reports
+from kopt.search.reports.next_steps import resuming
 from kopt.search.reports.run_report import RunReport, report_run, view_run
 from kopt.search.runs.parts import RunPlace
 from kopt.search.runs.run import RunRequest, begin_run, drive_run, goes_on, reopen_run
@@ -262,7 +263,8 @@ def _drive(
                 click.echo(NOTHING_DRAWN, err=True)
         if options.models.recording is not None:
             click.echo(REPLAYED.format(options.replay), err=True)
-    go_on = f"{name} is paused; go on with: kopt run --resume {name}"
+    again = resuming(name, store.reader.state().settings.problems)
+    go_on = f"{name} is paused; go on with: {again.shell}"
     site = EvaluationSite(opened.device, opened.timer, session.settings, store.artifacts)
     try:
         with run_progress(quiet, store.reader.events()) as callbacks:

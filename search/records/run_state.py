@@ -51,6 +51,8 @@ class RunSettings(RunTarget):
     """Digest of the source that the search starts from."""
     start_name: str
     """The file name of that source."""
+    problems: str | None = None
+    """The folder that a problem of the user's own was found in; None for a packaged one."""
 
     @model_validator(mode="before")
     @classmethod

@@ -80,7 +80,8 @@ def _profiles(reader: RunReader, members: Sequence[Member]) -> Mapping[int, str]
 
 def _roof(report: RunReport, settings: Settings) -> tuple[Roof | None, str]:
     try:
-        problem, workload = find_kernel(report.kernel, settings.problems)
+        own = settings.problems or (Path(report.problems) if report.problems else None)
+        problem, workload = find_kernel(report.kernel, own)
         gpu = _sheet(report)
     except KoptError as error:
         return None, str(error)

@@ -9,7 +9,17 @@ from .run_report import RunReport
 
 def next_commands(report: RunReport) -> tuple[NextCommand, ...]:
     """Return what follows from the state of a run, the most useful first."""
-    return tuple(_commands(report))
+    return tuple(one.on(report.problems) for one in _commands(report))
+
+
+def resuming(run: str, problems: str | None) -> NextCommand:
+    """Return how a run is gone on with that was paused or interrupted.
+
+    Args:
+        run: Its id.
+        problems: The folder of the user's own problems that its kernel is of.
+    """
+    return NextCommand(("kopt", "run", "--resume", run), "go on with the search").on(problems)
 
 
 def _commands(report: RunReport) -> Iterator[NextCommand]:
@@ -19,7 +29,7 @@ def _commands(report: RunReport) -> Iterator[NextCommand]:
         yield NextCommand(("kopt", "runs", "show", run), "what it has found so far")
         return
     if report.status in ("paused", "interrupted"):
-        yield NextCommand(("kopt", "run", "--resume", run), "go on with the search")
+        yield resuming(run, None)
     if report.status == "budget" and report.larger_budget:
         more = ("kopt", "run", "--resume", run, "--budget", report.larger_budget)
         yield NextCommand(more, "go on with twice the budget")

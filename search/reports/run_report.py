@@ -87,6 +87,8 @@ class RunFacts(RunHead):
     """`interrupted`: no process drives it, although it was not paused; it can be resumed."""
     folder: str
     """Where its files lie: report.html, report.md, winner.cu."""
+    problems: str | None = None
+    """The folder of the user's own problems that its kernel is of; None for a packaged one."""
     created_us: int = Field(ge=0, lt=1 << 53)
     """Unix microseconds."""
     candidates: int
@@ -230,6 +232,7 @@ def run_facts(reader: RunReader, members: Sequence[Member], folder: Path) -> dic
         "status": "interrupted" if abandoned else state.status,
         **run_head(state, folder),
         "folder": str(folder),
+        "problems": state.settings.problems,
         "created_us": state.created_us,
         "candidates": len(members),
         "evaluated": sum(member.quick is not None for member in members),

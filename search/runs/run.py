@@ -16,7 +16,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem
-from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.problem_loader import find_kernel, own_folder
 from kopt.search.models.model_source import ModelSource, is_played
 from kopt.search.records.budget import Budget
 from kopt.search.records.run_state import Event, RunSettings, RunState, RunTarget
@@ -61,6 +61,7 @@ def begin_run(request: RunRequest, settings: Settings) -> RunStore:
             f"{reference} is missing: write it, or name a kernel to start from (--start)"
         )
     start = read_candidate(request.start or reference)
+    own = own_folder(problem, settings.problems)
     artifacts = open_artifacts(settings.home)
     artifacts.sweep()
     run_settings = RunSettings(
@@ -69,6 +70,7 @@ def begin_run(request: RunRequest, settings: Settings) -> RunStore:
         problem_sha=_problem_digest(problem),
         start_sha=artifacts.put(start.source.encode()),
         start_name=start.name,
+        problems=None if own is None else str(own),
     )
     runs = ensure_folder(settings.runs)
     folder = new_run_folder(runs) if request.name is None else ensure_folder(runs / request.name)

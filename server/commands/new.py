@@ -131,6 +131,7 @@ def import_view(result: ImportResult) -> View:
     yield Text(
         f"{result.folder}: {result.nodes} operators, {launches}, {result.parameters} parameters"
     )
+    yield Text(f"torch {result.torch}, sandbox {result.sandbox}", style="dim")
     for one in result.workloads:
         axes = ", ".join(f"{name}={value}" for name, value in one.axes.items())
         yield Text(f"  {one.kernel}: {size_words(one.tensor_bytes)} of tensors ({axes})")

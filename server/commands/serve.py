@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,6 +21,7 @@ from kopt.server.protocol.web.listen_address import (
     open_doorway,
 )
 from kopt.server.protocol.web.token_file import write_token
+from kopt.tools.sandbox.policy import gpu_devices
 
 EPILOG = """\b
 Examples:
@@ -149,8 +151,20 @@ def command(
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="kopt serve: %(levelname)s: %(message)s"
     )
+    if named := [device for device in devices if device != "sim"]:
+        _warn_without_gpu(named)
     with using_home(settings.home):
         _serve(options, http)
+
+
+def _warn_without_gpu(devices: Sequence[str]) -> None:
+    """Say at the start that calls on `devices` will be refused; a driver may still come later."""
+    if not gpu_devices():
+        logging.getLogger(__name__).warning(
+            "this machine shows no NVIDIA GPU: calls on %s will be refused until it does"
+            " (kopt doctor)",
+            ", ".join(devices),
+        )
 
 
 def _http_options(http: bool, **flags: Any) -> HttpOptions | None:

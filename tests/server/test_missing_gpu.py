@@ -9,6 +9,7 @@ import pytest
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.server import opened_device
+from kopt.server.commands import serve
 from kopt.server.exits import ExitCode
 from kopt.server.opened_device import DeviceChoice, timing_device
 from support.command_line import Kopt
@@ -60,3 +61,26 @@ def test_a_promotion_and_a_verification_offer_no_sim(tmp_path: Path) -> None:
     ):
         pass
     assert str(caught.value) == MISSING
+
+
+def _warnings(kopt: Kopt, caplog: pytest.LogCaptureFixture, *words: str) -> list[str]:
+    """Return what a server says when it starts."""
+    caplog.clear()
+    assert kopt("serve", *words).code == ExitCode.PASSED
+    return [one.getMessage() for one in caplog.records]
+
+
+def test_server_for_a_gpu_that_is_not_there_says_so_when_it_starts(
+    kopt: Kopt, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def serve_nobody(*_: object) -> None:
+        """End at once."""
+
+    monkeypatch.setattr(serve, "_serve", serve_nobody)
+    monkeypatch.setattr(serve, "gpu_devices", tuple)
+    (warning,) = _warnings(kopt, caplog, "--device", "sim", "--device", "cuda:1")
+    assert "shows no NVIDIA GPU: calls on cuda:1 will be refused" in warning
+    assert _warnings(kopt, caplog, "--device", "sim") == []
+    assert _warnings(kopt, caplog) == []
+    monkeypatch.setattr(serve, "gpu_devices", lambda: (Path("/dev/nvidia0"),))
+    assert _warnings(kopt, caplog, "--device", "cuda:1") == []

@@ -1,7 +1,7 @@
 """A command that takes the user on: the last line of a result, or an entry of a report."""
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 
@@ -17,14 +17,21 @@ class NextCommand:
         """The command as a shell takes it."""
         return shlex.join(self.words)
 
+    def on(self, problems: Path | str | None) -> "NextCommand":
+        """Return the command for problems of the user's own, if it is one of kopt's.
+
+        Args:
+            problems: Their folder; None changes nothing.
+        """
+        if problems is None or self.words[0] != "kopt":
+            return self
+        return replace(self, words=(*self.words, "--problems", str(problems)))
+
     def line(self, problems: Path | None = None) -> str:
         """Return the last line of a result; what follows the command is a comment of the shell.
 
         Args:
             problems: The folder that --problems named in the call before.
         """
-        words = self.words
-        if problems is not None and words[0] == "kopt":
-            words = (*words, "--problems", str(problems))
         comment = f"  # {self.why}" if self.why else ""
-        return f"Next: {shlex.join(words)}{comment}"
+        return f"Next: {self.on(problems).shell}{comment}"

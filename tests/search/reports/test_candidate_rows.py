@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 from kopt.config.settings import Settings
 from kopt.kernels.status import Status
@@ -135,6 +136,15 @@ def test_budget_is_written_as_the_command_line_reads_it(text: str) -> None:
     budget = parse_budget(text)
     assert parse_budget(budget.written) == budget
     assert parse_budget(budget.doubled().written).covers(budget)
+
+
+def test_commands_for_a_problem_of_the_users_own_name_its_folder(contents: Contents) -> None:
+    mine = {"problems": "/my problems", "winner_path": "/w.cu"}
+    found = _commands(contents.report, **mine)
+    assert len(found) > 3 and all(one.endswith(" --problems '/my problems'") for one in found)
+    assert f"<pre>{escape(found[0])}</pre>" in render_page(
+        replace(contents, report=contents.report.model_copy(update=mine))
+    )
 
 
 def test_running_run_is_only_looked_at(contents: Contents) -> None:

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.budget import Budget
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.records.run_state import RunSettings
+from kopt.search.reports.contents import read_contents
+from kopt.search.reports.run_report import view_run
 from kopt.search.runs import parts
 from kopt.search.runs.parts import RunPlace
 from kopt.search.runs.run import RunRequest, begin_run, drive_run, reopen_run
@@ -73,6 +76,18 @@ def test_own_file_is_the_starting_point_under_its_own_name(
         refused = failed(Status.PLAN_ERROR)
         assert _drive(store, settings, monkeypatch, lambda _: refused) == "failed"
         assert [member.source_name for member in store.reader.members()] == ["own.cu"]
+
+
+@pytest.mark.parametrize("kernel", [KERNEL, "mine_rmsnorm_b128xh2048"])
+def test_run_remembers_the_folder_of_a_problem_of_the_users_own(
+    settings: Settings, kernel: str
+) -> None:
+    begin_run(RunRequest(kernel=kernel), settings).close()
+    own = str(settings.problems) if kernel.startswith("mine") else None
+    with view_run("run-", settings) as (reader, folder):
+        contents = read_contents(reader, folder, replace(settings, problems=None))
+    assert contents.report.problems == own
+    assert contents.roof is not None
 
 
 def test_unknown_kernel_leaves_no_run_behind(settings: Settings) -> None:

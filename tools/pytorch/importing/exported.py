@@ -23,6 +23,8 @@ class Exported(Record):
     """None where a number that forward takes differs between the shapes."""
     changed: dict[str, tuple[int, int]] = Field(default_factory=dict[str, tuple[int, int]])
     """Integers of the source that differ at the small shape: there, and as written."""
+    sandbox: str | None = None
+    """Level of the sandbox that the child ran in; None in the caller's own process. Set by kopt."""
 
 
 class ChildFailure(Record):

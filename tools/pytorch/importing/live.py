@@ -33,7 +33,7 @@ class LiveSubject:
     def knobs(self) -> Mapping[str, int]:
         """Sizes of the inputs by their value: equal ones change together."""
         sizes = {int(n) for one in self.inputs for n in getattr(one, "shape", ())}
-        return {f"size{n}": n for n in sorted(sizes) if n > LEAST}
+        return {str(n): n for n in sorted(sizes) if n > LEAST}
 
     def build(self, values: Mapping[str, int]) -> tuple[Any, tuple[Any, ...]]:
         """Return the module with its inputs cut to other sizes."""

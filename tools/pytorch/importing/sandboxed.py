@@ -54,7 +54,7 @@ def export_in_sandbox(
         raise kind(answer.failure.message)
     if answer.exported is None:
         raise ToolError(f"{request.source}: the child that exports it gave nothing back")
-    return answer.exported
+    return answer.exported.model_copy(update={"sandbox": run.level})
 
 
 class _Watch:

@@ -117,16 +117,27 @@ def _is_apart(batch: int, run: FakeRun) -> bool:
 
 
 def chosen(subject: Subject, small: Mapping[str, int]) -> dict[str, int]:
-    """Return the user's own small values.
+    """Return the user's own small values, by the names of the subject's integers.
+
+    Args:
+        subject: What is made smaller.
+        small: By the name of an integer, or by its value: then of all that have it.
 
     Raises:
         ToolError: The source has no such integer.
     """
-    for name in small:
-        if name not in subject.knobs:
-            known = ", ".join(f"{one}={value}" for one, value in subject.knobs.items())
-            raise ToolError(f"--small {name}: the source's integers are {known}")
-    return dict(small)
+    found: dict[str, int] = {}
+    for asked, value in small.items():
+        names = [one for one, has in subject.knobs.items() if asked in (one, str(has))]
+        if not names:
+            listed = (
+                f"{name}={has}" if name.isidentifier() else str(has)
+                for name, has in subject.knobs.items()
+            )
+            known = ", ".join(dict.fromkeys(listed)) or "none above 4"
+            raise ToolError(f"--small {asked}={value}: the source's integers are {known}")
+        found.update(dict.fromkeys(names, value))
+    return found
 
 
 def same_function(subject: Subject, official: FakeRun, values: dict[str, Any]) -> None:
@@ -135,11 +146,10 @@ def same_function(subject: Subject, official: FakeRun, values: dict[str, Any]) -
     Raises:
         ToolError: The sequence of operators differs, or the user's code fails there.
     """
+    at = "--small " + ",".join(f"{name}={value}" for name, value in values.items())
     try:
         run = fake_run(subject.build, values)
     except Exception as error:  # the user's code, at sizes that the user chose
-        raise ToolError(f"at --small {values} the function fails: {error}") from error
+        raise ToolError(f"at {at} the function fails: {error}") from error
     if run.operators != official.operators:
-        raise ToolError(
-            f"at --small {values} the function calls other operators: keep what decides"
-        )
+        raise ToolError(f"at {at} the function calls other operators: keep what decides")

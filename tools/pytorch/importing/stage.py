@@ -93,6 +93,8 @@ class ImportResult(Record):
     warnings: tuple[str, ...] = ()
     call: ForwardCall | None = None
     """How forward is called; None where no export can take its place."""
+    sandbox: str | None
+    """Level of the sandbox that the user's Python ran in; None in the caller's own process."""
     export: ExportRequest
     """What was asked, with which baseline.py makes the module again."""
 
@@ -190,6 +192,7 @@ def _filled(
         row_axis=row_axis,
         warnings=(*probed.faults, *exported.warnings, *warnings),
         call=exported.call,
+        sandbox=exported.sandbox,
         export=request.recorded,
     )
     (folder / "import.json").write_text(result.model_dump_json(indent=1) + "\n", "utf-8")

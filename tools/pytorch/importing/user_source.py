@@ -17,6 +17,7 @@ from typing import Any, Protocol, cast
 from kopt.config.errors import ToolError
 from kopt.tools.pytorch.torch_library import load_torch, parts_of
 
+from .named_integers import named_integers
 from .request import ExportRequest
 
 LEAST = 4
@@ -165,7 +166,7 @@ class FileSubject:
             raise ToolError(f"cannot read {self.path}: {error}") from error
         self._inputs = self.request.inputs or "get_inputs"
         self._init = self.request.init or "get_init_inputs"
-        self.places = self._integers()
+        self.places = named_integers(self.tree, (self._inputs, self._init), above=LEAST)
         self._values = {name: int(at[0].value) for name, at in self.places.items()}  # type: ignore[arg-type] # only integers are kept
         self.has_inputs = ":" in self._inputs or self._inputs in {
             one.name for one in self.tree.body if isinstance(one, ast.FunctionDef)
@@ -175,27 +176,6 @@ class FileSubject:
     def knobs(self) -> Mapping[str, int]:
         """Integers by the name that they are assigned to, else by line and column."""
         return self._values
-
-    def _integers(self) -> dict[str, list[ast.Constant]]:
-        found: dict[str, list[ast.Constant]] = {}
-        for statement in self.tree.body:
-            is_assigned = isinstance(statement, ast.Assign | ast.AnnAssign)
-            gives = isinstance(statement, ast.FunctionDef) and statement.name in (
-                self._inputs,
-                self._init,
-            )
-            for node in ast.walk(statement) if is_assigned or gives else ():
-                if (
-                    isinstance(node, ast.Constant)
-                    and type(node.value) is int
-                    and node.value > LEAST
-                ):
-                    name = f"{node.lineno}:{node.col_offset}"
-                    if isinstance(statement, ast.Assign) and statement.value is node:
-                        target = statement.targets[0]
-                        name = target.id if isinstance(target, ast.Name) else name
-                    found.setdefault(name, []).append(node)
-        return found
 
     def build(self, values: Mapping[str, int]) -> tuple[Any, tuple[Any, ...]]:
         """Run the file with these integers; make the module and its inputs."""
@@ -233,7 +213,7 @@ class ShapedSubject:
         self._give = self._giver()
         numbers = [n for one in self._example() for n in getattr(one, "shape", ())]
         numbers += [n for n in self._init_values() if type(n) is int]
-        self._values = {f"size{n}": int(n) for n in sorted(set(numbers)) if n > LEAST}
+        self._values = {str(n): int(n) for n in sorted(set(numbers)) if n > LEAST}
 
     @property
     def knobs(self) -> Mapping[str, int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from kopt.config.counted import counted
 from kopt.config.errors import ToolError
 from kopt.kernels.precision import PRECISIONS, Precision
 from kopt.server.exits import ExitCode
@@ -128,8 +129,10 @@ def command(session: Session, options: NewOptions) -> int:
 def import_view(result: ImportResult) -> View:
     """Yield what was written and what is to be said of it."""
     launches = "no reference.cu" if result.launches is None else f"{result.launches} launches"
+    launches = "1 launch" if result.launches == 1 else launches
     yield Text(
-        f"{result.folder}: {result.nodes} operators, {launches}, {result.parameters} parameters"
+        f"{result.folder}: {counted(result.nodes, 'operator')}, {launches},"
+        f" {counted(result.parameters, 'parameter')}"
     )
     yield Text(f"torch {result.torch}, sandbox {result.sandbox}", style="dim")
     for one in result.workloads:

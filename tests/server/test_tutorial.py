@@ -3,12 +3,7 @@
 Slow: it compiles and searches, two minutes on two cores.
 """
 
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,80 +13,7 @@ from support.fake_messages import FakeMessages
 from support.played.good import good_model
 from support.played.metered import Metered
 from support.shared_caches import share_caches
-
-PAGE = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text("utf-8")
-WITH_KEY, ON_GPU = "with a key", "on the GPU box"
-_BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
-
-
-@dataclass(frozen=True)
-class Step:
-    """One command of the page with the output that the page shows below it."""
-
-    command: str
-    shown: tuple[str, ...]
-    where: str
-    """Title of its block; empty: it runs anywhere."""
-
-
-def _parts() -> list[str]:
-    return PAGE.split("\n## Part ")[1:]
-
-
-def _files(text: str) -> dict[str, str]:
-    return {
-        title: body
-        for language, title, body in _BLOCK.findall(text)
-        if title and language != "console"
-    }
-
-
-def _steps(text: str) -> Iterator[Step]:
-    for language, title, body in _BLOCK.findall(text):
-        if language == "console":
-            for entry in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
-                command, *shown = entry.splitlines()
-                yield Step(command, tuple(shown), title)
-
-
-class Reader:
-    """Someone with an empty folder and kopt on PATH."""
-
-    def __init__(self, folder: Path, home: Path) -> None:
-        """Begin in `folder` with the state folder `home`."""
-        self.folder = folder
-        bin_folder = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        known = {name: text for name, text in os.environ.items() if "KOPT" not in name}
-        self.environment = {**known, "PATH": bin_folder, "KOPT_HOME": str(home)}
-        for name in [name for name in self.environment if name.startswith("ANTHROPIC_")]:
-            del self.environment[name]
-
-    def save(self, files: dict[str, str]) -> None:
-        """Save the files of a part."""
-        for name, text in files.items():
-            (self.folder / name).parent.mkdir(exist_ok=True)
-            (self.folder / name).write_text(text)
-
-    def do(self, step: Step, **environment: str) -> None:
-        """Run the command of `step`; fails where its output is not what the page shows."""
-        done = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", step.command],
-            cwd=self.folder,
-            env=self.environment | environment,
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        is_fault = any(word in "\n".join(step.shown) for word in ("error:", "data_race"))
-        assert done.returncode == (1 if is_fault else 0), f"{step}\n{done.stdout}{done.stderr}"
-        said = " ".join(done.stdout.split())
-        place = 0
-        for line in step.shown:
-            wanted = re.escape(" ".join(line.split())).replace(re.escape("..."), ".*?")
-            found = re.compile(wanted).search(said, place)
-            assert found, f"$ {step.command}\nnot printed: {line}\nbut:\n{done.stdout}{done.stderr}"
-            place = found.end()
+from support.tutorial import ON_GPU, PAGE, WITH_KEY, WITH_TORCH, Reader, files_of, parts, steps_of
 
 
 @pytest.fixture
@@ -107,26 +29,26 @@ def test_the_page_is_true_on_the_simulator_from_its_first_command_to_its_last(
 ) -> None:
     with FakeMessages(Metered(good_model)) as fake:
         key = {"ANTHROPIC_API_KEY": PLAYED_KEY, "ANTHROPIC_BASE_URL": fake.url}
-        for part in _parts():
-            reader.save(_files(part))
-            for step in _steps(part):
-                if step.where != ON_GPU:
+        for part in parts():
+            reader.save(files_of(part))
+            for step in steps_of(part):
+                if step.where not in (ON_GPU, WITH_TORCH):
                     reader.do(step, **(key if step.where == WITH_KEY else {}))
 
 
 @pytest.mark.gpu
-def test_the_last_part_is_true_on_a_gpu(reader: Reader) -> None:
-    """The export's own test needs torch, which is installed with kopt's extra `gpu`."""
-    for step in _steps(_parts()[-1]):
-        reader.do(step)
+def test_the_last_part_is_true_on_a_gpu(reader: Reader, tmp_path: Path) -> None:
+    """The export's own test needs torch, and ninja and nvcc for torch's extension builder."""
+    for step in steps_of(parts()[-1]):
+        reader.do(step, TORCH_EXTENSIONS_DIR=str(tmp_path / "extensions"))
 
 
 def test_the_page_says_of_every_command_where_it_runs() -> None:
-    steps = list(_steps(PAGE))
-    assert len(_parts()) == 4
-    assert {step.where for step in steps} == {"", WITH_KEY, ON_GPU}
+    steps = list(steps_of(PAGE))
+    assert len(parts()) == 4
+    assert {step.where for step in steps} == {"", WITH_KEY, WITH_TORCH, ON_GPU}
     assert {step.where for step in steps if "cuda:" in step.command} == {ON_GPU}
-    anywhere = [step.command for step in steps if not step.where]
+    anywhere = [step.command for step in steps if step.where in ("", WITH_TORCH)]
     assert all(
         "--device sim" in command
         for command in anywhere

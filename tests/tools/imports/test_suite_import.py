@@ -37,6 +37,7 @@ class Importer:
         assert request.name is not None
         folder = write_task(request.folder, request.name)
         return ImportResult(
+            sandbox=None,
             name=request.name,
             folder=str(folder),
             source=request.source,

@@ -4,12 +4,13 @@ import ctypes
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from kopt.kernels.dtypes import DTYPE_SIZE_BYTES, numpy_dtype
+from kopt.tools.gpu.worker import driver
 
 
 class HostTensor:
@@ -24,21 +25,35 @@ class HostTensor:
         """Elements along each axis."""
         return self.array.shape
 
-    def view(self, dtype: np.dtype[Any]) -> "HostTensor":
+    def view(self, dtype: np.dtype[Any]) -> Self:
         """Return the same bytes as another dtype."""
-        return HostTensor(self.array.view(dtype))
+        return type(self)(self.array.view(dtype))
 
-    def reshape(self, shape: tuple[int, ...]) -> "HostTensor":
+    def reshape(self, shape: tuple[int, ...]) -> Self:
         """Return the same elements in another shape."""
-        return HostTensor(self.array.reshape(shape))
+        return type(self)(self.array.reshape(shape))
+
+    def copy_(self, source: "HostTensor") -> None:
+        """Take the elements of `source`."""
+        self.array[:] = source.array
+
+
+class DeviceTensor(HostTensor):
+    """A tensor whose copies are the stand-in driver's, so that a capture keeps them."""
+
+    def copy_(self, source: HostTensor) -> None:
+        """Enqueue the copy."""
+        places = self.array.ctypes.data, source.array.ctypes.data
+        driver.call("cuMemcpyDtoDAsync", *places, self.array.nbytes, 0)
 
 
 class HostTorch(ModuleType):
     """What `import torch` gives; streams are numbers, allocations are counted by hand."""
 
-    def __init__(self) -> None:
+    def __init__(self, tensor: type[HostTensor] = HostTensor) -> None:
         """Start with no allocation, on stream 0."""
         super().__init__("torch")
+        self._tensor = tensor
         self.current_stream = 0
         self.allocated = 0
         self.backends = SimpleNamespace(
@@ -61,7 +76,12 @@ class HostTorch(ModuleType):
         address, is_read_only = interface["data"]
         assert not is_read_only
         raw = (ctypes.c_uint8 * interface["shape"][0]).from_address(address)
-        return HostTensor(np.frombuffer(raw, dtype=interface["typestr"]))
+        return self._tensor(np.frombuffer(raw, dtype=interface["typestr"]))
+
+    def empty_like(self, given: HostTensor) -> HostTensor:
+        """Return a tensor of its own memory, which counts as an allocation."""
+        self.allocated += 1
+        return self._tensor(np.full_like(given.array, np.nan))
 
     def _external_stream(self, stream: int, device: str) -> int:
         del device

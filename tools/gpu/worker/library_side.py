@@ -1,18 +1,18 @@
 """A library's side of a comparison: a function of baseline.py, bound to the worker's own buffers.
 
 The one file that imports torch, and only when a library side is asked for: torch lends the library
-tensors over memory that the worker allocated, and nothing else. Nothing is copied, launched or
-captured here; that a path works is for the check to find out, not for this file to know.
+tensors over memory that the worker allocated, and nothing else. Nothing is launched or captured
+here; that a path works is for the check to find out, not for this file to know.
 """
 
 import importlib
 import re
 import warnings
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from kopt.config.errors import ToolError
 from kopt.kernels.baseline_loader import load_baseline
@@ -31,28 +31,63 @@ _TELLING_LINES = 3
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-@dataclass(frozen=True)
+@dataclass
 class BoundLibrary:
-    """A call of a library's function on given buffers."""
-
-    launch: Callable[[], None]
-    """Launches on the stream that it was bound to; raises `ExecutionFailure`.
+    """A call of a library's function on given buffers, on the stream that it was bound to.
 
     The first launch of a process may compile for minutes, allocate and synchronize: launch once
     before a capture. Later launches of the same function and shapes can be captured.
     """
+
+    run: Callable[[], object]
+    """What the function of baseline.py returned."""
+    tensors: Mapping[str, Any]
+    """The given buffers as torch's tensors, by the problem's names."""
+    entered: Callable[[bool], AbstractContextManager[None]]
+    """Given whether a failure is sticky: the stream, the precision, and what failures become."""
     library: str
     """Distributions and versions."""
+    results: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What the last launch returned in memory of its own, by the problem's names."""
+
+    def launch(self) -> None:
+        """Launch one call.
+
+        Raises:
+            ExecutionFailure: The library failed.
+        """
+        # What raises here may have met a CUDA error: the context is not to be trusted afterwards.
+        with self.entered(True):
+            made = self.run()
+            self.results = cast(Mapping[str, Any], made) if isinstance(made, Mapping) else {}
+
+    def deliver(self) -> None:
+        """Copy what the last launch returned in memory of its own into the given buffers.
+
+        Raises:
+            ExecutionFailure: A result has another shape than its tensor, or CUDA failed.
+        """
+        with self.entered(True):
+            for name, result in self.results.items():
+                self.tensors[name].copy_(result)
+
+    def launch_and_deliver(self) -> None:
+        """Launch one call whose results are in the given buffers at its end."""
+        self.launch()
+        self.deliver()
 
     def count_allocations(self) -> int:
-        """Launch once and return how many device allocations torch made for it.
+        """Launch once and return how many allocations of torch make the call unlike a kernel's.
+
+        None where results are returned: a function in torch's own style takes memory from torch's
+        allocator, when it is captured and not when it is replayed.
 
         Raises:
             ExecutionFailure: The library failed.
         """
         before = _allocations()
         self.launch()
-        return _allocations() - before
+        return 0 if self.results else _allocations() - before
 
 
 def bind_library(
@@ -89,13 +124,13 @@ def bind_library(
         with torch.cuda.stream(external):
             run = baseline.bind(tensors, scalars, side.pdl)
 
-    def launch() -> None:
-        # What raises here may have met a CUDA error: the context is not to be trusted afterwards.
-        with _library_step(sticky=True), torch.cuda.stream(external):
+    @contextmanager
+    def entered(sticky: bool) -> Generator[None]:
+        with _library_step(sticky), torch.cuda.stream(external):
             _set_float32_products(torch, problem.precision)  # whatever another side has set
-            run()
+            yield
 
-    return BoundLibrary(launch, baseline.library)
+    return BoundLibrary(run, tensors, entered, baseline.library)
 
 
 _TF32: dict[Precision, tuple[bool, bool]] = {

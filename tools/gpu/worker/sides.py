@@ -1,7 +1,7 @@
 """A side of a comparison, bound to buffers: one call of it, whatever it is.
 
 A candidate's plan, a library's function and empty kernels become a callable without arguments
-that puts one call on the worker's stream, allocates nothing and may be captured.
+that puts one call on the worker's stream, with its results in the buffers, and may be captured.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,7 +46,8 @@ def bind_side(request: ExecuteRequest, addresses: Mapping[str, int], worker: Wor
     """
     side, problem = request.side, request.problem
     if isinstance(side, LibrarySide):
-        return bind_library(side, problem, request.workload, addresses, worker.stream).launch
+        bound = bind_library(side, problem, request.workload, addresses, worker.stream)
+        return bound.launch_and_deliver
     return load_side(side, problem, worker).bind(addresses)
 
 

@@ -50,6 +50,8 @@ class TimedSide:
     calls: tuple[Call, ...]
     """What was captured: a library's tensors and workspaces must live as long as the graph."""
     facts: SideFacts
+    deliver: CallGraph | None = None
+    """Brings what a library returned in memory of its own into the sets; None: it is there."""
 
 
 def build_side(
@@ -73,6 +75,7 @@ def build_side(
     stream = worker.stream
     library: str | None = None
     allocations = 0
+    bounds: list[BoundLibrary] = []
     if isinstance(side, LibrarySide):
         bound = _bind_library(side, sets, sets.warm_set, stream)
         warm_call: Call = bound.launch
@@ -81,7 +84,8 @@ def build_side(
         with step("run"):
             allocations = bound.count_allocations()
             driver.synchronize_stream(stream)
-        calls = [_bind_library(side, sets, k, stream).launch for k in range(sets.count)]
+        bounds = [_bind_library(side, sets, k, stream) for k in range(sets.count)]
+        calls = [one.launch for one in bounds]
     else:
         loaded = load_side(side, sets.request.problem, worker)
         warm_call = loaded.bind(sets.plan_addresses(sets.warm_set, number))
@@ -97,7 +101,11 @@ def build_side(
         library=library,
         allocations=max(allocations, sum(node.kind == "MEM_ALLOC" for node in nodes)),
     )
-    return TimedSide(graph, warm_call, tuple(calls), facts)
+    deliver = None
+    if any(one.results for one in bounds):
+        deliver = CallGraph((one.deliver for one in bounds), stream)
+        resources.callback(deliver.close)
+    return TimedSide(graph, warm_call, tuple(calls), facts, deliver)
 
 
 def _executables(sets: int) -> int:
@@ -139,6 +147,10 @@ class TimingEnd:
         before = self.telemetry.read()
         times_us = self.replayer.replay([self.sides[number].graph for number in sequence])
         after = self.telemetry.read()
+        for deliver in [self.sides[number].deliver for number in sequence[-1:]]:
+            if deliver is not None:  # after the clock: a user of the library pays for no such copy
+                with step("run"):
+                    deliver.launch()
         return ReplayAnswer(replays=Replays(us_per_call=times_us, before=before, after=after))
 
     def collect(self, folder: Path, places: Sequence[int] | None = None) -> CollectAnswer:

@@ -36,6 +36,17 @@ def scale(tensors, scalars, pdl):
     return launch
 
 
+def returning(tensors, scalars, pdl):
+    torch = sys.modules["torch"]
+
+    def launch():
+        result = torch.empty_like(tensors["out"])
+        result.copy_(tensors["x"])
+        return {"out": result}
+
+    return launch
+
+
 def absent(tensors, scalars, pdl):
     import no_such_library
 
@@ -129,6 +140,19 @@ def test_the_allocations_of_one_launch_are_counted(tmp_path: Path, torch: HostTo
     bound = memory.bind(tmp_path, "scale")
     bound.launch()
     assert bound.count_allocations() == 3
+
+
+def test_results_of_a_function_in_torchs_style_reach_the_buffers_when_they_are_delivered(
+    tmp_path: Path, torch: HostTorch
+) -> None:
+    memory = Memory()
+    bound = memory.bind(tmp_path, "returning")
+    bound.launch()
+    assert np.isnan(memory.out).all()
+    bound.deliver()
+    assert (memory.out == memory.x).all()
+    assert torch.allocated
+    assert bound.count_allocations() == 0
 
 
 @pytest.mark.parametrize(

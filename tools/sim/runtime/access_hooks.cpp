@@ -60,10 +60,23 @@ inline void note_that_it_ran(std::uintptr_t pc) {
   if (pc - g.code_begin <= g.code_last - g.code_begin) g.has_run[pc - g.code_begin] = 1;
 }
 
-inline void end_turn_if_due() {
-  if (--g.accesses_until_switch != 0 || take_back_served()) return;
+[[gnu::noinline, gnu::cold]] void end_turn() {
+  if (take_back_served()) return;
   g.accesses_until_switch = draw_turn();
   return_to_scheduler();
+}
+
+inline void end_turn_if_due() {
+  if (--g.accesses_until_switch == 0) end_turn();
+}
+
+// Apart from the hooks, whose many copies of the common case stay small this way.
+[[gnu::noinline]] void check_thoroughly(std::uintptr_t address, unsigned bytes, bool is_store,
+                                        bool aligned, std::uintptr_t pc) {
+  Access access{address, pc, nullptr, 0, 0, bytes, is_store};
+  if (g.learns) is_store ? forget_loads() : note_load(address, bytes, pc);
+  else if (!is_store && !g.rechecked.empty()) access.is_rechecked = is_rechecked(pc);
+  check_any(access, aligned);
 }
 
 inline void check_access(std::uintptr_t address, unsigned bytes, bool is_store, bool aligned,
@@ -72,15 +85,13 @@ inline void check_access(std::uintptr_t address, unsigned bytes, bool is_store, 
   if (is_local(address)) return;
   end_turn_if_due();  // before the checks: what follows them is the access itself
   const bool is_second_look = g.learns || !g.rechecked.empty();
-  if (!is_second_look && is_plain_access(address, bytes, is_store, aligned, pc)) return;
-  Access access{address, pc, nullptr, 0, 0, bytes, is_store};
-  if (g.learns) is_store ? forget_loads() : note_load(address, bytes, pc);
-  else if (!is_store && !g.rechecked.empty()) access.is_rechecked = is_rechecked(pc);
-  check_any(access, aligned);
+  if (is_second_look || !is_plain_access(address, bytes, is_store, aligned, pc))
+    check_thoroughly(address, bytes, is_store, aligned, pc);
 }
 
-inline void check_volatile(std::uintptr_t address, unsigned bytes, bool is_store,
-                           std::uintptr_t pc) {
+// Volatile accesses are rare: one copy for all widths.
+[[gnu::noinline]] void check_volatile(std::uintptr_t address, unsigned bytes, bool is_store,
+                                      std::uintptr_t pc) {
   note_that_it_ran(pc);
   if (is_local(address)) return;
   end_turn_if_due();

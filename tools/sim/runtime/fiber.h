@@ -7,11 +7,23 @@
 #include "async_state.h"
 #include "stamp.h"
 
+extern "C" {
+struct KoptIndex3 {
+  std::uint32_t x, y, z;
+};
+// CUDA's built-in variables; candidates see them as const, each thread finds its own values.
+extern KoptIndex3 threadIdx, blockIdx, blockDim, gridDim;
+}
+
 namespace kopt_sim {
 
 struct Index3 {
   std::uint32_t x, y, z;
 };
+
+inline std::uint64_t volume(const Index3& extent) {
+  return std::uint64_t{extent.x} * extent.y * extent.z;
+}
 
 enum class Wait : std::uint8_t {
   runnable,

@@ -10,10 +10,6 @@
 #include "ordering.h"
 
 extern "C" {
-struct KoptIndex3 {
-  std::uint32_t x, y, z;
-};
-// CUDA's built-in variables; candidates see them as const, each thread finds its own values.
 KoptIndex3 threadIdx, blockIdx, blockDim, gridDim;
 int warpSize = 32;
 

@@ -32,10 +32,6 @@ void* map_shared(std::size_t bytes) {
   return memory;
 }
 
-std::uint64_t volume(const Index3& extent) {
-  return std::uint64_t{extent.x} * extent.y * extent.z;
-}
-
 // Dynamic shared memory takes the size that the launch asks for.
 void resize_dynamic_shared(std::uint64_t bytes) {
   for (SharedVariable& variable : g.shared) {

@@ -5,11 +5,6 @@
 
 #include "race_detector.h"
 
-struct KoptIndex3 {
-  std::uint32_t x, y, z;
-};
-extern "C" KoptIndex3 blockIdx, blockDim, gridDim;
-
 namespace kopt_sim {
 
 State g;
@@ -31,10 +26,6 @@ Index3 unflatten(std::uint64_t index, const Index3& extent) {
   return {static_cast<std::uint32_t>(index % extent.x),
           static_cast<std::uint32_t>(index / extent.x % extent.y),
           static_cast<std::uint32_t>(index / extent.x / extent.y)};
-}
-
-std::uint64_t volume(const Index3& extent) {
-  return std::uint64_t{extent.x} * extent.y * extent.z;
 }
 
 void enter_block(Block& block, std::uint64_t index, unsigned position) {

@@ -12,10 +12,6 @@ namespace {
 constexpr unsigned kPatience = 128;    // reads before others get their turn
 constexpr unsigned kDespair = 1 << 15;  // reads that no thread of the block has ended
 
-std::uint64_t volume(const Index3& extent) {
-  return std::uint64_t{extent.x} * extent.y * extent.z;
-}
-
 }  // namespace
 
 void count_spin(std::uintptr_t address, std::uintptr_t pc) {

@@ -11,6 +11,7 @@ from kopt.config.home_use import using_home
 from kopt.server.caches import CACHES
 from kopt.server.exits import ExitCode
 from support.command_line import Kopt
+from support.shared_caches import copy_toolset
 from support.small_silu import KERNEL, write_small_silu
 
 KOPT = Path(sys.executable).with_name("kopt")
@@ -18,9 +19,9 @@ CHECK = ("check", "--kernel", KERNEL, "--device", "sim")
 
 
 @pytest.fixture
-def home(kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Return a KOPT_HOME in which something was checked."""
-    home = tmp_path / "home"
+def home(kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shared_caches: Path) -> Path:
+    """Return a KOPT_HOME in which something was checked; its caches are its own."""
+    home = copy_toolset(shared_caches, tmp_path / "home")
     problems = write_small_silu(tmp_path / "problems")
     (source,) = problems.rglob("reference.cu")
     monkeypatch.setenv("KOPT_HOME", str(home))

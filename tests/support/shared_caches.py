@@ -3,7 +3,11 @@
 They hold nothing of any test: entries are found by their content and put in place by one rename.
 """
 
+import shutil
 from pathlib import Path
+
+from kopt.config.settings import Settings
+from kopt.tools.sim.toolset import find_toolset
 
 _SHARED = ("cubin", "oracle", "sandbox", "sim")
 
@@ -15,4 +19,14 @@ def share_caches(home: Path, caches: Path, names: tuple[str, ...] = _SHARED) -> 
     for name in names:
         (caches / name).mkdir(parents=True, exist_ok=True)
         (own / name).symlink_to(caches / name)
+    return home
+
+
+def copy_toolset(caches: Path, home: Path) -> Path:
+    """Return `home`, whose caches are its own and have the simulator's parts from the start.
+
+    They take more than ten seconds to compile, and most tests of caches are not about them.
+    """
+    built = find_toolset(Settings(home=share_caches(home.with_name("builder"), caches))).folder
+    shutil.copytree(built, Settings(home=home).sim_cache / built.name)
     return home

@@ -12,7 +12,11 @@ def main() -> int:
         from kopt.server.cli import main as run
 
         return run()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:
+        from kopt.config.errors import is_interrupt
+
+        if not is_interrupt(error):
+            raise
         sys.stderr.write("kopt: interrupted\n")
         return 130
 

@@ -12,12 +12,22 @@ raised is a bug and keeps its own type.
 """
 
 
+def is_interrupt(error: BaseException) -> bool:
+    """Return whether `error` is Ctrl-C.
+
+    Python 3.11 makes a RuntimeError of one that falls into the making of a class, as while modules
+    are imported.
+    """
+    causes = (error, error.__cause__) if isinstance(error, RuntimeError) else (error,)
+    return any(isinstance(one, KeyboardInterrupt) for one in causes)
+
+
 class KoptError(Exception):
     """Every error that kopt raises on purpose; the message says what to do next."""
 
 
 class ToolError(KoptError):
-    """The caller can mend this: the message has the value seen and what is allowed."""
+    """The caller can fix this: the message has the value seen and what is allowed."""
 
 
 class UnsupportedOperator(ToolError):

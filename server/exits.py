@@ -7,7 +7,13 @@ from typing import Literal
 
 import click
 
-from kopt.config.errors import BackendUnavailable, InfraError, KoptError, ToolError
+from kopt.config.errors import (
+    BackendUnavailable,
+    InfraError,
+    KoptError,
+    ToolError,
+    is_interrupt,
+)
 from kopt.kernels.status import Status
 
 ERROR_SCHEMA = "kopt.error/1"
@@ -111,7 +117,7 @@ def failure_of(error: BaseException, command: str = "kopt") -> CommandFailure:
         return CommandFailure("machine", str(error).strip(), hint, ExitCode.MACHINE)
     if isinstance(error, Interrupted):
         return CommandFailure("interrupted", str(error), None, ExitCode.INTERRUPTED)
-    if isinstance(error, KeyboardInterrupt | click.Abort):
+    if is_interrupt(error) or isinstance(error, click.Abort):
         return CommandFailure("interrupted", "interrupted", None, ExitCode.INTERRUPTED)
     if isinstance(error, OSError) and error.errno in MACHINE_ERRNOS:
         where = f" ({error.filename})" if error.filename else ""

@@ -14,7 +14,7 @@ from .session import Session, print_document
 
 
 def open_knowledge(settings: Settings, *, for_reading: bool = False) -> KnowledgeStore:
-    """Return the open base of this KOPT_HOME; what had to be mended is said on stderr.
+    """Return the open base of this KOPT_HOME; what had to be fixed is said on stderr.
 
     Raises:
         SetupError: It cannot be written, and not only `for_reading`; is damaged or of a newer kopt.

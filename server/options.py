@@ -76,7 +76,9 @@ def one_device(_: click.Context, __: click.Parameter, text: str) -> str:
     if text == "cuda":
         return "cuda:0"
     if not re.fullmatch(r"auto|sim|cuda:\d{1,4}", text):
-        raise click.BadParameter(f"{text!r} is unknown; allowed: auto, sim, cuda:0, cuda:1, ...")
+        raise click.BadParameter(
+            f"{text!r} is unknown; allowed: auto, sim (the CPU simulator), cuda:0, cuda:1, ..."
+        )
     return text
 
 

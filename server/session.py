@@ -43,16 +43,17 @@ class Session:
         self,
         result: Record | Mapping[str, object],
         view: Iterable[RenderableType],
-        then: NextCommand | None = None,
+        *then: NextCommand | None,
     ) -> None:
         """Print `result` as its JSON document, or else `view`, which nothing looks at before.
 
-        Behind the view comes the command that takes the user on, unwrapped.
+        Behind the view come the commands that take the user on, each on an unwrapped line.
         """
         if not self.as_json:
             print_view(view)
-            if then is not None:
-                click.echo(then.line(self.problems))
+            for one in then:
+                if one is not None:
+                    click.echo(one.line(self.problems))
         elif isinstance(result, Record):
             print_record(result)
         else:

@@ -4,7 +4,6 @@ Each works as printed, whatever the result was. What an MCP client is told is in
 `protocol/replies/next_steps.py`.
 """
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,25 +92,23 @@ def after_promotion(file: NamedFile, result: PromotionResult) -> NextCommand:
     return NextCommand(file.call("profile"), "what limits it")
 
 
-def after_run(report: RunReport, start: Path, problems: Path | None = None) -> NextCommand:
-    """Return what follows: the winner as code, or what the start or the run lacks.
+def after_run(report: RunReport, start: Path) -> tuple[NextCommand, ...]:
+    """Return what follows: the winner as code and its time, or what the start or the run lacks.
 
     Args:
         report: Of the run.
         start: The file that its starting kernel came from.
-        problems: The folder that --problems named.
     """
     if report.winner is not None:
-        bench = ("kopt", "bench", str(report.winner_path), "--kernel", report.kernel)
-        own = () if problems is None else ("--problems", str(problems))
-        promote = shlex.join((*bench, *own, "--promote"))
-        proof = f"; first, on a GPU: {promote}" if report.gpu is None else ""
         export = ("kopt", "export", report.run, "--as", "torch")
-        return NextCommand(export, f"the winner as code{proof}")
+        bench = ("kopt", "bench", str(report.winner_path), "--kernel", report.kernel, "--promote")
+        as_code = NextCommand(export, "the winner as code")
+        timed = NextCommand(bench, "on a GPU: its speed, and a receipt")
+        return (as_code, timed) if report.gpu is None else (as_code,)
     first = next(iter(report.population), None)
     if first is not None and first.status not in (None, Status.PASSED):
-        return NamedFile(start, report.kernel, device=report.device).again("check")
-    return NextCommand(("kopt", "runs", "report", report.run), "what was tried, as a page")
+        return (NamedFile(start, report.kernel, device=report.device).again("check"),)
+    return (NextCommand(("kopt", "runs", "report", report.run), "what was tried, as a page"),)
 
 
 def after_step(result: StepResult, files: Sequence[Path]) -> NextCommand:

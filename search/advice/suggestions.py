@@ -62,7 +62,7 @@ class Suggestion(Record):
     """One idea for the next round."""
 
     kind: SuggestionKind
-    """fix: mend a failed candidate. memory: what the knowledge base expects to help. note: what a
+    """fix: repair a failed candidate. memory: what the knowledge base expects to help. note: what a
     document says on code like the leader's. trait: what the leader would gain without something.
     family: one that fits the bottleneck and was not tried. cross: join two. sweep: kopt's own
     proposer."""
@@ -139,7 +139,7 @@ def _fixes(known: SuggestionInputs) -> Iterator[Suggestion]:
         hint = "" if diagnostic is None or not diagnostic.hint else f" Hint: {diagnostic.hint}"
         yield Suggestion(
             kind="fix",
-            text=f"Mend {known.name(member)} ({quick.status.value}): {quick.summary}.{hint}",
+            text=f"Fix {known.name(member)} ({quick.status.value}): {quick.summary}.{hint}",
             parents=(member.seq,),
             families=(member.family,),
         )

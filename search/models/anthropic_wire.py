@@ -127,7 +127,7 @@ _STATUS_OF_TYPE = {
 }
 _USER_ADVICE = {
     401: "the service does not take the key: set ANTHROPIC_API_KEY to a valid one",
-    402: "the account behind the key cannot pay: mend that, then resume the run",
+    402: "the account behind the key cannot pay: fix that, then resume the run",
     403: "the key may not do this: use another key or another model",
     404: "the service does not know the model, or not for this key: name another in the settings",
 }

@@ -71,13 +71,13 @@ def stop_reason(
 def broken_start(members: Sequence[Member]) -> tuple[StopReason, str] | None:
     """Return in words that the start is broken whatever its `tune` values are; None if it is not.
 
-    Only a launch that does not fit may be mended by other values.
+    Only a launch that does not fit may be fixed by other values.
     """
     start = next(iter(members), None)
     quick = None if start is None or len(members) > 1 else start.quick
     if quick is None or quick.status in (Status.PASSED, Status.PLAN_ERROR, Status.LAUNCH_ERROR):
         return None
-    return "exhausted", f"the starting kernel is {quick.status}, which no tune value mends"
+    return "exhausted", f"the starting kernel is {quick.status}, which no tune value fixes"
 
 
 def roofline_reached(

@@ -77,7 +77,7 @@ class StepResult(RunHead):
     """The winner's tune values, which differ from the defaults of its source as handed in."""
     budget: str
     next: NextStep
-    """fix: mend what failed. write: hand in candidates (see suggestions). sweep: step without
+    """fix: repair what failed. write: hand in candidates (see suggestions). sweep: step without
     candidates. finish: the same, which ends the run. verify: benchmark the winner. new_run: nothing
     has passed and nothing is left to do here."""
 

@@ -72,7 +72,7 @@ def plan_entry(place: SetupTarget, server: Server) -> ConfigChange:
     except MalformedText as error:
         raise ToolError(
             f"{file.path} is not what {place.client.title} can read: {error}."
-            " Nothing was changed; mend the file first"
+            " Nothing was changed; fix the file first"
         ) from error
     except UnsafeEdit as error:
         raise ToolError(

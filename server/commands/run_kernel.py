@@ -133,7 +133,7 @@ def command(session: Session, options: RunOptions) -> int:
     else:
         report = resume(session, options, options.resume)
     start = _start_of(report, options, session)
-    session.show(report, run_view(report), after_run(report, start, session.problems))
+    session.show(report, run_view(report), *after_run(report, start))
     return ExitCode.FELL_SHORT if report.winner is None else ExitCode.PASSED
 
 

@@ -24,6 +24,7 @@ from kopt.server.session import Session, command_body, print_document, print_vie
 from kopt.server.spending import can_be_asked
 from kopt.server.views.removal_view import removal_view
 from kopt.server.views.run_view import run_view, runs_table
+from kopt.tools.facts.next_command import NextCommand
 
 EPILOG = """\b
 Examples:
@@ -97,7 +98,8 @@ def _list(session: Session) -> ExitCode:
     elif found.runs or found.damaged:
         print_view(runs_table(found))
     else:
-        click.echo(f"no runs yet in {session.settings.runs}; start one: kopt run --kernel ID")
+        click.echo(f"no runs yet in {session.settings.runs}")
+        click.echo(NextCommand(("kopt", "run", "--kernel", "ID"), "begins one").line())
     return ExitCode.PASSED
 
 

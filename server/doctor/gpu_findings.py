@@ -1,6 +1,6 @@
 """Findings of `kopt doctor` on GPUs: devices, libraries, profilers, locks.
 
-A GPU is optional, so nothing here is required; each line that lacks something ends with what mends
+A GPU is optional, so nothing here is required; each line that lacks something ends with what fixes
 it. Nothing is imported, no context is created and no profiler is started.
 """
 
@@ -122,11 +122,11 @@ def _sandboxed_devices(settings: Settings) -> str:
     raise SetupError(f"{level} does not let a worker open it ({said}): try KOPT_SANDBOX=plain")
 
 
-def _package(find: FindDistribution, package: str, mend: str) -> str:
+def _package(find: FindDistribution, package: str, fix: str) -> str:
     try:
         return f"{package} {find(package).version}"
     except PackageNotFoundError as error:
-        raise SetupError(f"no {package}: {mend}") from error
+        raise SetupError(f"no {package}: {fix}") from error
 
 
 def _torch(find: FindDistribution) -> str:

@@ -19,7 +19,7 @@ or speed: that is check_correctness and benchmark, which compile by themselves.
 
 Returns status (passed, plan_error, compile_error, refused), diagnostics with line and excerpt, \
 and per kernel registers, spills, shared memory, occupancy. A candidate that does not compile is \
-a normal reply: mend what the diagnostics say and call again.
+a normal reply: fix what the diagnostics say and call again.
 
 Next: check_correctness.
 Example: {"kernel": "silu_and_mul_b8xh14336", "path": "kernels/mine.cu", "arch": ["sm_100a", \
@@ -37,7 +37,7 @@ Returns status (passed, incorrect, unwritten_output, out_of_bounds, data_race, t
 the first mismatch: tensor, row, column, expected, got, pattern. unsupported_on_sim: the \
 candidate uses raw PTX or tensor cores; check it on cuda:0. A wrong candidate is a normal reply.
 
-Next: passed -> benchmark; else mend what the evidence shows, compile, check again.
+Next: passed -> benchmark; else fix what the evidence shows, compile, check again.
 Example: {"kernel": "silu_and_mul_b8xh14336", "path": "kernels/mine.cu", "device": "sim"}"""
 
 BENCHMARK_DESCRIPTION = """\

@@ -108,21 +108,21 @@ def example_view(kernel_id: str, example: str | None, skeleton: str) -> View:
     if example is not None:
         flag, source = "--example", example
         what = (
-            "This is the reference\nkernel, complete and correct, which searches start from"
-            " (--example prints it alone, --skeleton one with\nthe right arguments and an empty"
+            "This is the reference kernel, complete and correct, which searches start from"
+            " (--example prints it alone, --skeleton one with the right arguments and an empty"
             " body):\n"
         )
     else:
         flag, source = "--skeleton", skeleton
         what = (
-            "This problem\nhas no reference.cu: here is one with the right arguments and an empty"
+            "This problem has no reference.cu: here is one with the right arguments and an empty"
             " body (--skeleton prints it alone):\n"
         )
     yield _heading("How to write a candidate (all of it: docs/candidates.md)")
     yield Text(
         "One .cu file: a header comment that says how it is launched, then device code. " + what
     )
-    yield Syntax(source.rstrip(), "cuda", background_color="default")
+    yield Syntax(source.rstrip(), "cuda", background_color="default", word_wrap=True)
     yield Text(
         f"\nNext: kopt show {kernel_id} {flag} > mine.cu\n"
         f"      kopt check mine.cu --kernel {kernel_id}\n"

@@ -3,7 +3,14 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rich.console import Console, ConsoleOptions, OverflowMethod, RenderableType, RenderResult
+from rich.console import (
+    Console,
+    ConsoleOptions,
+    Group,
+    OverflowMethod,
+    RenderableType,
+    RenderResult,
+)
 from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
@@ -16,6 +23,7 @@ Cell = str | Text
 NOTHING = "-"
 """The cell of a value that there is none of."""
 _ANY_WIDTH = 10_000
+_INDENT = 2
 
 
 @dataclass(frozen=True)
@@ -39,7 +47,7 @@ class Grid(Table):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Render the table where each column has room for its longest word, else the list."""
         if self._least_width(console, options) > options.max_width:
-            yield from self._as_list()
+            yield from self._as_list(options.max_width)
         else:
             yield from super().__rich_console__(console, options)
 
@@ -51,15 +59,30 @@ class Grid(Table):
             width += 1 + max(one.maximum if column.no_wrap else one.minimum for one in found)
         return width
 
-    def _as_list(self) -> RenderResult:
+    def _as_list(self, width: int) -> RenderResult:
         """Give each row as its first cell, and the others below it, each behind its head."""
         heads = [str(column.header) for column in self.columns]
         for row in zip(*(column.cells for column in self.columns), strict=True):
             first, *rest = (cell if isinstance(cell, Text) else Text(str(cell)) for cell in row)
             yield Text.assemble(first, style="bold", overflow="fold")
             told = [(head, cell) for head, cell in zip(heads[1:], rest, strict=True) if cell.plain]
-            parts = [Text.assemble((f"{head} ", "dim"), cell) for head, cell in told]
-            yield Padding(Text("   ", overflow="fold").join(parts), (0, 0, 0, 2))
+            parts = [
+                Text.assemble((f"{head} ", "dim"), cell, overflow="fold") for head, cell in told
+            ]
+            yield Padding(Group(*_filled(parts, width - _INDENT)), (0, 0, 0, _INDENT))
+
+
+def _filled(parts: Iterable[Text], width: int) -> Iterator[Text]:
+    """Yield lines of as many parts as fit; a line ends between parts, not within one."""
+    line: Text | None = None
+    for part in parts:
+        longer = part if line is None else Text("   ", overflow="fold").join((line, part))
+        if line is not None and longer.cell_len > width:
+            yield line
+            longer = part
+        line = longer
+    if line is not None:
+        yield line
 
 
 @dataclass(frozen=True)

@@ -129,17 +129,22 @@ def test_a_shell_that_asks_is_told_what_fits() -> None:
     assert (run.returncode, run.stdout.split()) == (0, ["plain,run", "plain,runs"])
 
 
-def test_ctrl_c_during_start_up_is_one_line() -> None:
+@pytest.mark.parametrize(
+    "interrupt", ["KeyboardInterrupt", "RuntimeError('in a class') from KeyboardInterrupt()"]
+)
+@pytest.mark.parametrize("module", ["kopt.server.cli", "kopt.server.commands.list_kernels"])
+def test_ctrl_c_during_start_up_is_one_line(interrupt: str, module: str) -> None:
     code = (
         "import sys\n"
         "class Slow:\n"
         "    def find_spec(self, name, path, target=None):\n"
-        "        if name == 'kopt.server.cli': raise KeyboardInterrupt\n"
+        f"        if name == {module!r}: raise {interrupt}\n"
         "sys.meta_path.insert(0, Slow())\n"
         "from kopt.__main__ import main\n"
         "raise SystemExit(main())"
     )
-    run = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
+    words = [sys.executable, "-P", "-c", code, "list"]
+    run = subprocess.run(words, capture_output=True, text=True)
     assert (run.returncode, run.stderr) == (ExitCode.INTERRUPTED, "kopt: interrupted\n")
 
 

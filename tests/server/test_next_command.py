@@ -35,9 +35,11 @@ def mine(kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shared_cac
 
 
 def _next(ending: Ending) -> str:
-    """Return the last line, which is the only one of its kind."""
-    assert ending.stdout.count("Next: ") == 1, ending
-    return ending.stdout.splitlines()[-1].removeprefix("Next: ")
+    """Return the first of the commands that the output ends with."""
+    lines = ending.stdout.splitlines()
+    found = [line for line in lines if line.startswith("Next: ")]
+    assert found and lines[-len(found) :] == found, ending
+    return found[0].removeprefix("Next: ")
 
 
 def _pasted(line: str) -> list[str]:
@@ -89,7 +91,7 @@ def test_start_that_is_broken_is_evaluated_once_and_then_mended(
     ending = kopt("run", "--kernel", KERNEL, "--start", mine, "--no-models", *SIM)
     assert ending.code == ExitCode.FELL_SHORT
     assert "1 of 1 candidates evaluated" in ending.stdout
-    assert "which no tune value mends" in ending.stdout
+    assert "which no tune value fixes" in ending.stdout
     assert _followed(kopt, ending).code == ExitCode.FELL_SHORT
     mine.write_text(sound)
     assert _followed(kopt, ending).code == ExitCode.PASSED
@@ -140,9 +142,11 @@ def test_folder_of_problems_is_named_in_the_command_for_a_gpu_too(
 ) -> None:
     monkeypatch.delenv("KOPT_PROBLEMS")
     own = ("--problems", tmp_path / "problems")
-    line = _next(kopt("run", "--kernel", KERNEL, "--start", mine, "--no-models", *SIM, *own))
-    on_gpu = line.partition("first, on a GPU: ")[2]
-    assert shlex.split(on_gpu)[-3:-1] == [str(word) for word in own]
+    ending = kopt("run", "--kernel", KERNEL, "--start", mine, "--no-models", *SIM, *own)
+    last = ending.stdout.splitlines()[-1]
+    assert last.startswith("Next: kopt bench ") and "# on a GPU" in last
+    words = shlex.split(last, comments=True)
+    assert words[-3:] == ["--promote", *map(str, own)]
 
 
 def test_words_that_a_shell_would_split_are_quoted() -> None:

@@ -34,6 +34,18 @@ def test_without_room_every_value_is_whole_below_its_id(width: int) -> None:
     assert printed.splitlines()[0] == IDS[0]
 
 
+def test_a_list_breaks_its_lines_between_values_and_not_within_one() -> None:
+    rows = [("an_id_of_a_kernel", "0.59 us", "one, two", "winner for sm_90a")]
+    out = StringIO()
+    console = Console(file=out, width=27, force_terminal=True, color_system=None)
+    heads = ("kernel id", "floor B200", "library baseline", "shipped")
+    console.print(grid(*heads, rows=rows, whole=heads))
+    assert [line.strip() for line in out.getvalue().splitlines()] == [
+        *("an_id_of_a_kernel", "floor B200 0.59 us", "library baseline one, two"),
+        "shipped winner for sm_90a",
+    ]
+
+
 def test_an_id_longer_than_the_terminal_is_folded_and_not_cut() -> None:
     assert IDS[0] in _printed(30).replace("\n", "")
 

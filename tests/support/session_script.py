@@ -92,7 +92,7 @@ def faster_silu(project: Path) -> ScriptedModel:
             ),
             Step("Each thread takes 8 elements, 16 bytes.", "Write", written(wrong)),
             Step("Does it build?", "mcp__kopt__compile", named()),
-            Step("A wrong name; I mend it.", "Write", written(right)),
+            Step("A wrong name; I fix it.", "Write", written(right)),
             Step("Once more.", "mcp__kopt__compile", named()),
             Step("Is it right?", "mcp__kopt__check_correctness", named(device="sim")),
             Step(

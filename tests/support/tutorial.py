@@ -68,7 +68,8 @@ class Reader:
         """Begin in `folder` with the state folder `home`."""
         self.folder = folder
         programs = _programs(home.with_name("bin"))
-        path = os.pathsep.join((str(programs), os.environ["PATH"]))
+        beside = str(Path(sys.executable).parent)  # ninja, in a virtual environment
+        path = os.pathsep.join((str(programs), beside, os.environ["PATH"]))
         known = {name: text for name, text in os.environ.items() if "KOPT" not in name}
         self.environment = {**known, "PATH": path, "KOPT_HOME": str(home)}
         for name in [name for name in self.environment if name.startswith("ANTHROPIC_")]:

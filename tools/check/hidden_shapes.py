@@ -220,7 +220,7 @@ def narrowing_note(case: Case, shape: str) -> Diagnostic:
         message=f"{shape} is no named workload but a shape drawn after the build:"
         f" `where` claims it ({case.header.where})",
         line=case.header.lines.get("where"),
-        hint=f'mend it there, or claim the named shapes only: where: "{claimed}"',
+        hint=f'fix it there, or claim the named shapes only: where: "{claimed}"',
     )
 
 

@@ -24,7 +24,7 @@ _MISMATCH_FIELDS = (
     *("tensor", "row", "column", "index", "expected", "got", "pattern"),
     *("wrong_elements", "total_elements", "gate", "workload"),
 )
-"""The fields of a mismatch in the order of what mends it."""
+"""The fields of a mismatch in the order of what fixes it."""
 
 
 def check_facts(result: CheckResult, detail: Detail) -> Facts:

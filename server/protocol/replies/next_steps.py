@@ -90,7 +90,7 @@ def same_call(tool: str, result: Judged, *more: str) -> str:
 
 
 def mend_and_call(tool: str, result: Judged, *more: str) -> str:
-    """Return the next step after a failure: mend the source, call `tool` again."""
+    """Return the next step after a failure: fix the source, call `tool` again."""
     if result.status is Status.QUARANTINED:
         arguments = ", ".join((f"kernel={result.kernel}", *more))
         return f"Write another candidate and call {tool} with {arguments} and its source."

@@ -195,7 +195,7 @@ def _failure_facts(view: JobView, error: JobError) -> Facts:
 
 
 def _failure_next(view: JobView, error: JobError) -> str:
-    """Return what to do: mend the call, mend the machine, or go around the bug."""
+    """Return what to do: fix the call, fix the machine, or go around the bug."""
     tool = view.request.work.kind
     match error.kind:
         case "usage":

@@ -51,7 +51,7 @@ def step_next(result: StepResult) -> str:
     again = f"call beam_step with run_id={result.run}"
     match result.next:
         case "fix":
-            return f"Mend the candidates that failed and {again} and the mended candidates."
+            return f"Fix the candidates that failed and {again} and the fixed candidates."
         case "write":
             return f"Write up to {result.round_size} candidates from suggestions and {again}."
         case "sweep":

@@ -68,7 +68,7 @@ def test_failed_candidate_comes_first_with_its_hint() -> None:
     pointed = Diagnostic(message="no such type", hint="spell it out")
     (fix,) = _suggest(members, failed=((members[1], pointed),))
     assert (fix.kind, fix.parents, fix.families) == ("fix", (1,), ("layout",))
-    assert fix.text == "Mend #1 (compile_error): row 3 is wrong. Hint: spell it out"
+    assert fix.text == "Fix #1 (compile_error): row 3 is wrong. Hint: spell it out"
 
 
 def test_memory_comes_before_traits_with_what_it_expects_and_what_that_rests_on() -> None:

@@ -77,9 +77,9 @@ def test_merge_keeps_the_family_and_the_order_of_its_parents() -> None:
 
 def test_retry_is_filled_by_what_mends_it() -> None:
     retry = Slot(id="retry-r1b1", kind="retry", lineage="fix", parents=(2,), why="promising")
-    mend = Suggestion(kind="fix", text="Mend r1b1.", parents=(2,), families=("reduction",))
+    mend = Suggestion(kind="fix", text="Fix r1b1.", parents=(2,), families=("reduction",))
     (one,) = fill_by_rule(VIEW, (retry,), (TRAIT, mend), ())
-    assert (one.hypothesis, one.family) == ("Mend r1b1.", "reduction")
+    assert (one.hypothesis, one.family) == ("Fix r1b1.", "reduction")
 
 
 def test_more_new_slots_than_families_are_still_filled() -> None:

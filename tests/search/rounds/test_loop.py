@@ -63,7 +63,7 @@ def test_start_that_no_value_mends_is_not_swept(tmp_path: Path, status: Status) 
     with new_store(tmp_path) as store:
         state = run_search(search(store, lambda _: failed(status)))
         assert (state.status, len(store.reader.members())) == ("failed", 1)
-        assert state.stop_detail == f"the starting kernel is {status}, which no tune value mends"
+        assert state.stop_detail == f"the starting kernel is {status}, which no tune value fixes"
 
 
 @pytest.mark.parametrize("status", [Status.PLAN_ERROR, Status.LAUNCH_ERROR])

@@ -31,15 +31,14 @@ def named_integers(
 
 def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     """Yield what a statement assigns to names: `a = 8`, `a: int = 8`, `a, b = 8, 16`."""
+    pairs: list[tuple[ast.expr, ast.expr | None]] = []
     if isinstance(statement, ast.AnnAssign):
         pairs = [(statement.target, statement.value)]
     elif isinstance(statement, ast.Assign):
         pairs = [(target, statement.value) for target in statement.targets]
-    else:
-        return
     for target, value in pairs:
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
             parts = list(zip(target.elts, value.elts, strict=False))
         else:
-            parts = [(target, value)] if value is not None else []
+            parts = [] if value is None else [(target, value)]
         yield from ((one.id, given) for one, given in parts if isinstance(one, ast.Name))

@@ -84,7 +84,7 @@ def test_reply_begins_with_the_end_of_the_step_although_its_run_is_paused(
 @pytest.mark.parametrize(
     ("step_name", "words"),
     [
-        ("fix", "Mend the candidates"),
+        ("fix", "Fix the candidates"),
         ("write", "candidates from suggestions"),
         ("sweep", "without candidates"),
         ("finish", "check the best in full"),

@@ -90,27 +90,36 @@ def batch_norm(rounding: Roundings, x: Tensor, *parameters: Any) -> tuple[Tensor
     return batch_norm_as_trained(rounding, x, weight, bias, mean, variance, momentum, eps)
 
 
-def _exponentials(rounding: Roundings, x: Tensor, dim: int) -> tuple[Tensor, Tensor, Tensor]:
-    less = rounding.rounded(x - x.amax(dim, keepdim=True))
+def _exponentials(rounding: Roundings, x: Tensor, dims: list[int]) -> tuple[Tensor, Tensor, Tensor]:
+    less = rounding.rounded(x - x.amax(dims, keepdim=True))
     # exp(x) = 2^(x / ln 2): what a product loses is lost in the exponent.
     powers = less.exp()
     powers = rounding.moved(powers, powers * (1.0 + less.abs()) * rounding.unit)
-    return less, powers, rounding.sum(powers, [dim])
+    return less, powers, rounding.sum(powers, dims)
 
 
 def softmax(rounding: Roundings, x: Tensor, dim: int, _half_to_float: bool = False) -> Tensor:
     """Return _softmax(x, dim)."""
-    _, powers, total = _exponentials(rounding, x, dim)
+    _, powers, total = _exponentials(rounding, x, [dim])
     return rounding.rounded(powers / total, 2.0)
 
 
 def log_softmax(rounding: Roundings, x: Tensor, dim: int, _half_to_float: bool = False) -> Tensor:
     """Return _log_softmax(x, dim)."""
-    less, _, total = _exponentials(rounding, x, dim)
+    less, _, total = _exponentials(rounding, x, [dim])
     logarithm = rounding.moved(total.log(), rounding.unit * (1.0 + total.log().abs()))
     # Kernels may keep max + log(sum) as one number and subtract it from x.
     largest = x.amax(dim, keepdim=True)
     return rounding.rounded(rounding.moved(less - logarithm, largest.abs() * rounding.unit))
+
+
+def logsumexp(rounding: Roundings, x: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
+    """Return the logarithm of the sum of exp(x) over `dim`."""
+    dims = [one % max(x.dim(), 1) for one in dim]
+    _, _, total = _exponentials(rounding, x, dims)
+    logarithm = rounding.moved(total.log(), rounding.unit * (1.0 + total.log().abs()))
+    result = rounding.rounded(logarithm + x.amax(dims, keepdim=True))
+    return result if keepdim else result.squeeze(dims)
 
 
 def variance_of(
@@ -152,4 +161,5 @@ COMPOSITE_STEPS: dict[str, Composite] = {
     "var_mean": variance_of,
     "std": lambda *args, **options: variance_of(*args, **options)[0].sqrt(),
     "linalg_vector_norm": vector_norm,
+    "logsumexp": logsumexp,
 }

@@ -50,7 +50,7 @@ EXPONENTIALS = _words(
     expm1"""
 )
 """Fast approximations lose |x| roundings: exp(x) is taken as 2^(x / ln 2)."""
-ABSOLUTE = _words("gelu erf erfc sin cos tan log1p asin acos atan atan2 logit logsumexp")
+ABSOLUTE = _words("gelu erf erfc sin cos tan log1p asin acos atan atan2 logit")
 """Right to a rounding of their argument, not of their result."""
 POINTWISE = _words(
     """_to_copy add addcdiv addcmul cumprod div fmod hardsigmoid hardswish leaky_relu lerp log log10
@@ -60,7 +60,7 @@ POINTWISE = _words(
 COMPOSITES = _words(
     """_softmax _log_softmax native_layer_norm native_group_norm _native_batch_norm_legit
     _native_batch_norm_legit_functional _native_batch_norm_legit_no_training var var_mean std
-    linalg_vector_norm"""
+    linalg_vector_norm logsumexp"""
 )
 """Taken apart where their roundings are followed."""
 RECURRENT = _words("lstm gru")

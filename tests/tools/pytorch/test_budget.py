@@ -76,7 +76,27 @@ def _with_weights(normalised: Compute) -> Compute:
     return lambda given: normalised(given) * given["weight"] + given["bias"]
 
 
-MAKERS = {"sum": _sum, "product": _product, "softmax": _softmax, "norm": _norm}
+def _logsumexp(folder: Path) -> tuple[Imported, dict[str, Array]]:
+    inputs = {"x": _normal(ROWS, COLUMNS) * F32(3)}
+    args = (Ref(node="x"), (1,), True)
+    return Imported.of(folder, inputs, node("s", "aten.logsumexp.default", args, (ROWS, 1))), inputs
+
+
+def _added_powers(given: Mapping[str, Array], add: Callable[[Array], Array]) -> Array:
+    largest = given["x"].max(1, keepdims=True)
+    total = add(np.exp(given["x"] - largest))
+    result: Array = np.log(total)[:, None] + largest
+    return result
+
+
+def _logarithm(add: Callable[[Array], Array]) -> Compute:
+    return lambda given: _added_powers(given, add)
+
+
+MAKERS = {
+    **{"sum": _sum, "product": _product, "softmax": _softmax, "norm": _norm},
+    "logsumexp": _logsumexp,
+}
 
 
 def _summed(add: Callable[[Array], Array]) -> Compute:
@@ -95,6 +115,7 @@ HONEST: dict[str, tuple[str, Compute]] = {
     "softmax, two passes": ("softmax", lambda given: softmax_two_passes(given["x"])),
     "softmax, online": ("softmax", lambda given: softmax_online(given["x"])),
     "softmax, sequential": ("softmax", lambda given: softmax_two_passes(given["x"], sequential)),
+    **{f"logsumexp, {name}": ("logsumexp", _logarithm(add)) for name, add in SUMS.items()},
     "norm, two passes": ("norm", _with_weights(lambda given: norm_two_passes(given["x"]))),
     "norm, welford": ("norm", _with_weights(lambda given: norm_welford(given["x"]))),
     "norm, sequential": (
@@ -123,6 +144,12 @@ FAULTY: dict[str, tuple[str, Compute]] = {
     "zeros for a product": ("product", lambda given: np.zeros((ROWS, 20), dtype=F32)),
     "softmax of bf16": ("softmax", lambda given: softmax_two_passes(as_bf16(given["x"]))),
     "softmax in fp16": ("softmax", lambda given: softmax_two_passes(given["x"], added_in_fp16)),
+    "logsumexp in fp16": ("logsumexp", _logarithm(added_in_fp16)),
+    "logsumexp of bf16": (
+        "logsumexp",
+        lambda given: _added_powers({"x": as_bf16(given["x"])}, sequential),
+    ),
+    "the largest for logsumexp": ("logsumexp", lambda given: given["x"].max(1, keepdims=True)),
     "zeros for softmax": ("softmax", lambda given: np.zeros((ROWS, COLUMNS), dtype=F32)),
     "norm without its weight": (
         "norm",

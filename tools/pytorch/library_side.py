@@ -4,7 +4,7 @@ Runs in a GPU worker, which is sandboxed and loads no candidate's host code. The
 from model.py and given kopt's tensors in the place of its parameters and buffers.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +31,12 @@ def bound_call(
     """
     torch = load_torch()
     graph = read_graph(folder)
-    module, places = _module(folder, graph, tensors)
+    module, arguments = _module(folder, graph, tensors)
     state = {one.path: tensors[one.name] for one in graph.inputs if one.path}
-    inputs = [tensors[name] for name in places]
     outputs = [tensors[output.name] for output in graph.outputs]
 
-    def forward(given: list[Any], into: list[Any]) -> None:
-        results = torch.utils._pytree.tree_leaves(
-            torch.func.functional_call(module, state, tuple(given))
-        )
+    def forward(given: tuple[Any, ...], into: list[Any]) -> None:
+        results = torch.utils._pytree.tree_leaves(torch.func.functional_call(module, state, given))
         made = [one for one in results if isinstance(one, torch.Tensor)]
         # Within what is compiled: there the copy is part of the kernel that makes the result.
         for output, result in zip(into, made, strict=True):
@@ -49,27 +46,50 @@ def bound_call(
 
     def run() -> None:
         with torch.no_grad():
-            call(inputs, outputs)
+            call(arguments, outputs)
 
     return run
 
 
-def _module(folder: Path, graph: Graph, tensors: Mapping[str, Any]) -> tuple[Any, list[str]]:
-    """Return the user's module on the GPU at the size of `tensors`, and its inputs in order."""
-    torch = load_torch()
+def _module(folder: Path, graph: Graph, tensors: Mapping[str, Any]) -> tuple[Any, tuple[Any, ...]]:
+    """Return the user's module on the GPU at the size of `tensors`, and its arguments."""
     kept = ImportResult.model_validate_json((folder / IMPORT_NAME).read_bytes())
     if not (folder / MODEL_FILE).is_file():
         raise ImportError(f"{folder} has no {MODEL_FILE}: it was imported from an installed module")
     request = kept.export.model_copy(
         update={"source": str(folder / MODEL_FILE), "import_path": (str(folder),)}
     )
+    given = [tensors[one.name] for one in graph.inputs if one.kind == "input"]
     small = {name: values[0] for name, values in kept.changed.items()}
     for values in ({}, small):
         module, inputs = load_subject(request).build(values)
-        given = [
-            one for one in torch.utils._pytree.tree_leaves(inputs) if isinstance(one, torch.Tensor)
-        ]
-        names = [one.name for one in graph.inputs if one.kind == "input"]
-        if [one.shape for one in given] == [tensors[name].shape for name in names]:
-            return module.to("cuda"), names
+        arguments = arguments_of(inputs, given, set(kept.unused.values()))
+        if arguments is not None:
+            return module.to("cuda"), arguments
     raise ImportError("the module was imported at other shapes than this")
+
+
+def arguments_of(
+    inputs: tuple[Any, ...], tensors: Sequence[Any], unused: Set[int]
+) -> tuple[Any, ...] | None:
+    """Return the user's arguments with kopt's tensors in place of those that the function uses.
+
+    Args:
+        inputs: As the user's own code gives them: numbers, and lists of tensors, are among them.
+        tensors: In the order of the graph's inputs.
+        unused: Places, among the tensors of `inputs`, of those that the graph has not.
+
+    Returns:
+        None if their shapes are others.
+    """
+    torch = load_torch()
+    leaves, structure = torch.utils._pytree.tree_flatten(inputs)
+    places = [n for n, one in enumerate(leaves) if isinstance(one, torch.Tensor)]
+    used = [place for number, place in enumerate(places) if number not in unused]
+    if [leaves[place].shape for place in used] != [one.shape for one in tensors]:
+        return None
+    filled: dict[int, Any] = dict(zip(used, tensors, strict=True))
+    device = tensors[0].device if tensors else "cuda"
+    rest = {place: leaves[place].to(device) for place in places if place not in filled}
+    made = [filled.get(n, rest.get(n, one)) for n, one in enumerate(leaves)]
+    return tuple(torch.utils._pytree.tree_unflatten(made, structure))

@@ -80,14 +80,27 @@ class ImportedOracle:
         self, inputs: Arrays, scalars: Mapping[str, Any], workload: Workload | None = None
     ) -> dict[str, Expected]:
         """Return every output with the spread that honest roundings leave in it."""
-        axes = self._axes_of(inputs) if workload is None else workload.axes
-        bound, torch = BoundGraph(self.graph, axes), load_torch()
-        tensors = {name: _as_tensor(torch, array) for name, array in inputs.items()}
-        with torch.no_grad(), _threads(torch, sum(one.numel() for one in tensors.values())):
+        with self._bound(inputs, workload) as (bound, tensors):
             exact = {name: _array(value) for name, value in bound.run(tensors).items()}
             spread = self._spread(bound, tensors, exact)
         types = {o.name: self.graph.type_of(o.value).dtype for o in self.graph.outputs}
         return {name: _expected(exact[name], spread[name], types[name]) for name in exact}
+
+    def exact(
+        self, inputs: Arrays, workload: Workload | None = None
+    ) -> dict[str, npt.NDArray[np.float64]]:
+        """Return every output in float64, without what roundings leave in it."""
+        with self._bound(inputs, workload) as (bound, tensors):
+            return {name: _array(value) for name, value in bound.run(tensors).items()}
+
+    @contextmanager
+    def _bound(
+        self, inputs: Arrays, workload: Workload | None
+    ) -> Generator[tuple[BoundGraph, dict[str, Any]]]:
+        axes, torch = self._axes_of(inputs) if workload is None else workload.axes, load_torch()
+        tensors = {name: _as_tensor(torch, array) for name, array in inputs.items()}
+        with torch.no_grad(), _threads(torch, sum(one.numel() for one in tensors.values())):
+            yield BoundGraph(self.graph, axes), tensors
 
     def _axes_of(self, inputs: Arrays) -> dict[str, int]:
         return {

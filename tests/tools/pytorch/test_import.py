@@ -96,6 +96,20 @@ def test_an_operator_that_is_unknown_is_named_with_its_line(tmp_path: Path) -> N
         _imported(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("torch.fft.rfft(x).abs()", r"aten\._fft_r2c\.default \(task\.py:7: .* complex64"),
+        ("torch.linalg.svdvals(x)", r"aten\._linalg_svd\.default is an operator .*task\.py:7"),
+    ],
+)
+def test_complex_numbers_and_factorisations_are_refused_with_their_line(
+    answer: str, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ToolError, match=said):
+        _imported(tmp_path, SOURCES["relu"].replace("torch.relu(x)", answer))
+
+
 def test_mistakes_of_the_user_are_told_with_their_line(tmp_path: Path) -> None:
     text = SOURCES["relu"].replace("torch.relu(x)", "torch.relu(y)")
     with pytest.raises(ToolError, match=r"task\.py:7.*NameError.*'y'"):
@@ -174,6 +188,45 @@ def test_an_input_with_one_value_is_named(tmp_path: Path) -> None:
     assert _imported(tmp_path, text).warnings == (
         "input y is the same in every check: a kernel need not read it",
     )
+
+
+def test_an_argument_that_is_not_used_is_left_out_and_named(tmp_path: Path) -> None:
+    result = _imported(tmp_path, TWO_INPUTS)
+    assert result.warnings == ("input y is not used: the problem leaves it out",)
+    assert result.unused == {"y": 1}
+    problem = load_problem(Path(result.folder))
+    assert [tensor.name for tensor in problem.tensors] == ["x", "out"]
+    assert problem.description.endswith("; without y, which it does not use")
+
+
+ATTENTION = (
+    HEAD
+    + """def attention(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v)
+
+batch, heads, length = 32, 16, 256
+width = 48
+
+def get_inputs():
+    return [torch.randn(batch, heads, length, width) for _ in range(3)]
+"""
+)
+
+
+def test_a_size_that_scales_the_scores_is_kept_at_the_small_shape(tmp_path: Path) -> None:
+    result = _imported(tmp_path, ATTENTION)
+    assert "width" not in result.changed
+    assert len(result.changed) == 3
+
+
+def test_a_function_too_large_for_this_machine_is_imported_with_a_warning(tmp_path: Path) -> None:
+    text = SOURCES["relu"].replace("4096, 16384", "2 * 1048576, 1048576")
+    text = text.replace("torch.relu(x)", "torch.minimum(x, torch.tensor(0.5))")
+    result = _imported(tmp_path, text)
+    (warning,) = result.warnings
+    assert "task_official has 17,592,186,044,420 bytes of tensors: no GPU holds them" in warning
+    names = sorted(path.name for path in Path(result.folder).glob("*.npy"))
+    assert [float(np.load(Path(result.folder) / name)) for name in names] == [0.5, 0.5]
 
 
 def test_outputs_may_depend_on_inputs_of_their_own(tmp_path: Path) -> None:

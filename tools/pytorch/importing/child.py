@@ -18,7 +18,7 @@ from kopt.tools.pytorch.drawing import stored_name
 from kopt.tools.pytorch.graph import FILE_NAME, Graph
 from kopt.tools.pytorch.torch_library import load_torch
 
-from .exported import ChildAnswer, ChildFailure, Exported
+from .exported import ANSWER, PROGRESS, REQUEST, ChildAnswer, ChildFailure, Exported
 from .exporting import ExportedModule, export_module
 from .fake_run import FakeRun, fake_run
 from .measuring import measure
@@ -29,14 +29,13 @@ from .shrinking import chosen, same_function, shrink
 from .sizes_as_axes import OFFICIAL, SMALL, Measured, with_axes
 from .user_source import Subject, load_subject
 
-PROGRESS = "progress.txt"
 DRAWS = 3
 """Calls of the user's code whose values are measured."""
 
 
 def main(folder: Path) -> None:
     """Answer the request in `folder`."""
-    request = ExportRequest.model_validate_json((folder / "request.json").read_bytes())
+    request = ExportRequest.model_validate_json((folder / REQUEST).read_bytes())
 
     def tell(text: str) -> None:
         (folder / PROGRESS).write_text(text, "utf-8")
@@ -47,7 +46,7 @@ def main(folder: Path) -> None:
         answer = ChildAnswer(failure=ChildFailure(kind="machine", message=str(error)))
     except KoptError as error:
         answer = ChildAnswer(failure=ChildFailure(kind="user", message=str(error)))
-    (folder / "answer.json").write_text(answer.model_dump_json(), "utf-8")
+    (folder / ANSWER).write_text(answer.model_dump_json(), "utf-8")
 
 
 def export(
@@ -93,7 +92,13 @@ def _exported(
         large = _exported_fake(request, subject)
         refuse_other(small.graph, large.graph)
         measured.append(Measured(workload=OFFICIAL, graph=large.graph))
-    _write_constants(request, subject, small, (values, draws), folder)
+    names = [one.name for one in small.graph.inputs if one.drawing.kind == "stored"]
+    files = {stored_name(one, SMALL if values else ""): draws[one] for one in names}
+    if names and values:
+        official = _official_values(request, subject, large, names)
+        files |= {stored_name(one, OFFICIAL): official[one] for one in names}
+    for file, array in files.items():
+        np.save(folder / file, array, allow_pickle=False)
     sized = with_axes(measured, _batch(fake_run(subject.build, values)))
     tell("finding out by what it can be judged")
     (folder / FILE_NAME).write_text(sized.graph.model_dump_json(), "utf-8")
@@ -105,26 +110,9 @@ def _exported(
         parameters=sum(one.numel() for one in large.module.parameters()),
         warnings=(*small.warnings, *_warnings(sized.graph)),
         call=large.call if large.call == small.call else None,
+        unused=dict(small.unused),
         changed={name: (value, subject.knobs[name]) for name, value in values.items()},
     )
-
-
-def _write_constants(
-    request: ExportRequest,
-    subject: Subject,
-    small: ExportedModule,
-    made: tuple[dict[str, int], dict[str, Any]],
-    folder: Path,
-) -> None:
-    """Write what is part of the function, at both shapes."""
-    values, draws = made
-    names = [one.name for one in small.graph.inputs if one.drawing.kind == "stored"]
-    files = {stored_name(one, SMALL if values else ""): draws[one] for one in names}
-    if names and values:
-        official = _official_values(request, subject)
-        files |= {stored_name(one, OFFICIAL): official[one] for one in names}
-    for file, array in files.items():
-        np.save(folder / file, array, allow_pickle=False)
 
 
 def _warnings(graph: Graph) -> tuple[str, ...]:
@@ -177,7 +165,8 @@ def _measured(
         module, inputs = _guarded(request, lambda: subject.build(values))
         if exported is None:
             exported = export_module(module, inputs, _files(request))
-        made.append(_values(exported, module, inputs))
+        tensors = _tensors(exported, module, inputs)
+        made.append({name: _as_array(one) for name, one in tensors.items()})
     assert exported is not None
     measured = tuple(
         one.model_copy(update={"drawing": measure(one, [draw[one.name] for draw in made])})
@@ -187,24 +176,27 @@ def _measured(
     return replace(exported, graph=graph), made[0]
 
 
-def _values(exported: ExportedModule, module: Any, inputs: tuple[Any, ...]) -> dict[str, Any]:
-    """Return every input of the graph as an array: floats in float64."""
+def _tensors(exported: ExportedModule, module: Any, inputs: tuple[Any, ...]) -> dict[str, Any]:
+    """Return every input of the graph."""
     torch = load_torch()
     flat = [one for one in torch.utils._pytree.tree_leaves(inputs) if isinstance(one, torch.Tensor)]
     state = {
+        **dict(exported.constants),
         **dict(module.named_parameters(remove_duplicate=False)),
         **dict(module.named_buffers()),
     }
-    found: dict[str, Any] = {}
-    for given in exported.graph.inputs:
-        if given.kind == "input":
-            value = flat[exported.places[given.name]]
-        else:
-            target = exported.targets[given.name]
-            value = state[target] if target in state else exported.constants[target]
-        value = value.detach()
-        found[given.name] = (value.double() if value.is_floating_point() else value).numpy()
-    return found
+    return {
+        one.name: flat[exported.places[one.name]]
+        if one.kind == "input"
+        else state[exported.targets[one.name]]
+        for one in exported.graph.inputs
+    }
+
+
+def _as_array(tensor: Any) -> Any:
+    """Return a tensor as an array: floats in float64."""
+    value = tensor.detach()
+    return (value.double() if value.is_floating_point() else value).numpy()
 
 
 def _exported_fake(request: ExportRequest, subject: Subject) -> ExportedModule:
@@ -217,10 +209,22 @@ def _exported_fake(request: ExportRequest, subject: Subject) -> ExportedModule:
     return export_module(module, inputs, _files(request))
 
 
-def _official_values(request: ExportRequest, subject: Subject) -> dict[str, Any]:
-    """Make the function at its own shape after all: its tables are part of it."""
+def _official_values(
+    request: ExportRequest, subject: Subject, large: ExportedModule, names: list[str]
+) -> dict[str, Any]:
+    """Return what is part of the function at its own shape.
+
+    Tensors that forward() makes of numbers are known from the export on fake tensors; for others,
+    tables above all, the module and its inputs are made after all.
+    """
+    fake: Any = importlib.import_module("torch._subclasses.fake_tensor").FakeTensor
+    made = {name: large.constants.get(large.targets[name]) for name in names}
+    if all(one is not None and not isinstance(one, fake) for one in made.values()):
+        return {name: _as_array(one) for name, one in made.items()}
     module, inputs = _guarded(request, lambda: subject.build({}))
-    return _values(export_module(module, inputs, _files(request)), module, inputs)
+    exported = export_module(module, inputs, _files(request))
+    values = _tensors(exported, module, inputs)
+    return {name: _as_array(values[name]) for name in names}
 
 
 def _batch(run: FakeRun) -> int | None:

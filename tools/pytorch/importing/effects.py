@@ -7,7 +7,7 @@ is wrong could pass for right.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
@@ -51,6 +51,16 @@ class Trial:
     draw: Callable[[str, int], Inputs]
     """Returns all tensors of a regime for a seed."""
     answer: Callable[[Arrays], Mapping[str, Expected]]
+    known: dict[str, Mapping[str, Expected]] = field(
+        default_factory=dict[str, Mapping[str, Expected]]
+    )
+    """Answers to the first draw of regimes, kept for those that come after."""
+
+    def before(self, regime: str) -> Mapping[str, Expected]:
+        """Return the answer to the first draw of a regime."""
+        if regime not in self.known:
+            self.known[regime] = self.answer(self.draw(regime, 1))
+        return self.known[regime]
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -91,7 +101,7 @@ def _effects(trial: Trial, group: Group, regime: str, seed: int) -> dict[str, Ef
     """Return the effect of drawing a group again on each output; none where there is no answer."""
     first, other = trial.draw(regime, 1), trial.draw(regime, seed)
     try:
-        before = trial.answer(first)
+        before = trial.before(regime)
         after = trial.answer(first | {name: other[name] for name in group})
     except ToolError:
         return {}

@@ -10,6 +10,9 @@ from .forward_call import ForwardCall
 from .probing import Probed
 from .sizes_as_axes import SizedGraph
 
+REQUEST, PROGRESS, ANSWER = "request.json", "progress.txt", "answer.json"
+"""Files in the child's folder: what it is asked, how far it is, what it found."""
+
 
 class Exported(Record):
     """What the child found."""
@@ -21,6 +24,8 @@ class Exported(Record):
     warnings: tuple[str, ...] = ()
     call: ForwardCall | None = None
     """None where a number that forward takes differs between the shapes."""
+    unused: dict[str, int] = Field(default_factory=dict[str, int])
+    """Arguments that the problem leaves out, with their places among the tensors."""
     changed: dict[str, tuple[int, int]] = Field(default_factory=dict[str, tuple[int, int]])
     """Integers of the source that differ at the small shape: there, and as written."""
     sandbox: str | None = None

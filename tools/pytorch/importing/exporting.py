@@ -61,6 +61,8 @@ class ExportedModule:
     """Place among the tensors of the inputs, by the name of the graph's input."""
     warnings: tuple[str, ...]
     call: ForwardCall
+    unused: Mapping[str, int]
+    """Arguments that no output depends on, by name, with their places among the tensors."""
 
 
 def export_module(
@@ -136,7 +138,7 @@ class _Reader:
             given = GraphInput(
                 name=name,
                 kind=kind,
-                type=self._type(value),
+                type=self._type(value, f"the {kind} {name}"),
                 drawing=Drawing(kind="normal"),
                 path=path or "",
             )
@@ -147,18 +149,22 @@ class _Reader:
         outputs, dropped = self._outputs(signature)
         nodes, inputs = _live(nodes, inputs, outputs)
         self._refuse(nodes)
+        kept = {one.name for one in inputs}
+        unused = {name: place for name, place in places.items() if name not in kept}
+        dropped += [f"input {name} is not used: the problem leaves it out" for name in unused]
         graph = Graph(
             torch=self.torch.__version__,
             inputs=tuple(inputs),
             nodes=tuple(nodes),
             outputs=tuple(outputs),
         )
-        read = {one.name for one in inputs}
-        places = {name: place for name, place in places.items() if name in read}
+        places = {name: place for name, place in places.items() if name in kept}
         returned = (self.program.call_spec.out_spec, len(outputs))
         call = forward_call(self.module, self.inputs, places, returned)
         constants = dict(self.program.constants)
-        return ExportedModule(graph, self.module, targets, constants, places, tuple(dropped), call)
+        return ExportedModule(
+            graph, self.module, targets, constants, places, tuple(dropped), call, unused
+        )
 
     def _name(self, wanted: str) -> str:
         name = re.sub(r"[^a-z0-9_]+", "_", wanted.lower()).strip("_") or "value"
@@ -170,10 +176,10 @@ class _Reader:
         self.used.add(name)
         return name
 
-    def _type(self, value: Tensor) -> ValueType:
+    def _type(self, value: Tensor, of: str) -> ValueType:
         dtype = str(value.dtype).removeprefix("torch.")
         if dtype not in DTYPE_SIZE_BYTES or dtype.startswith("float8"):
-            raise ToolError(f"a tensor of dtype {dtype} is in it, which kopt cannot import")
+            raise ToolError(f"{of} has dtype {dtype}, which kopt cannot import")
         return ValueType(dtype=dtype, shape=tuple(int(n) for n in value.shape))
 
     def _node(self, node: Any) -> Node | None:
@@ -193,7 +199,7 @@ class _Reader:
         results = parts_of(value) or (value,)
         if not any(isinstance(one, self.torch.Tensor) for one in results):
             return None
-        op = str(node.target)
+        op, source = str(node.target), self._source(node)
         name = self._name(node.name)
         self.names[node.name] = Ref(node=name)
         schema = node.target._schema.arguments
@@ -209,9 +215,12 @@ class _Reader:
             args=tuple(self._argument(one) for one in kept),
             kwargs={key: self._argument(one) for key, one in kwargs.items() if one is not None},
             results=tuple(
-                self._type(one) if isinstance(one, self.torch.Tensor) else None for one in results
+                self._type(one, f"a result of {op}{_at(source)}")
+                if isinstance(one, self.torch.Tensor)
+                else None
+                for one in results
             ),
-            source=self._source(node),
+            source=source,
         )
 
     def _argument(self, value: Any) -> Argument:

@@ -49,6 +49,8 @@ def fake_run(build: Any, values: Any) -> FakeRun:
             nonlocal work
             result = func(*args, **(kwargs or {}))
             floats = tuple(one for one in args if type(one) is float)
+            if "scaled_dot_product" in str(func) and "scale" not in (kwargs or {}):
+                floats += (float(args[0].shape[-1]),)  # it scales by the root of this size
             operators.append((str(func), floats))
             each = 1 + _terms(str(func), args) // MULTIPLIES_PER_ELEMENT
             for one in parts_of(result) or (result,):

@@ -18,7 +18,7 @@ from pydantic import Field
 from kopt.config.errors import ToolError
 from kopt.kernels.derived_regimes import DERIVED_REGIMES, derive_inputs
 from kopt.kernels.input_regimes import REGIMES, Magnitudes
-from kopt.kernels.oracle import Arrays, Expected, Inputs
+from kopt.kernels.oracle import Expected, Inputs
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.record import Record
 from kopt.tools.pytorch.oracle import ImportedOracle
@@ -77,7 +77,9 @@ def probe(asked: Probe) -> Probed:
     first = plain.expected(normal, {}, asked.workload)
     reason = _unfit(first)
     if reason is not None:
-        refuse_without_effect(_trial(asked, plain), ("normal",))  # says more, where it is the cause
+        refuse_without_effect(
+            _trial(asked, plain, first), ("normal",)
+        )  # says more, where it is the cause
         raise ToolError(f"its results cannot be judged on ordinary inputs: {reason}; {ADVICE}")
     left_out: dict[str, str] = {}
     chosen = {"tiny": _TINY[-1], "huge": _HUGE[-1]}
@@ -98,7 +100,7 @@ def probe(asked: Probe) -> Probed:
             left_out[regime] = reason
     regimes = tuple(one for one in REGIMES if one not in left_out)
     derived = tuple(one for one in DERIVED_REGIMES if one not in left_out)
-    fixed = refuse_without_effect(_trial(asked, oracle), (*regimes, *derived))
+    fixed = refuse_without_effect(_trial(asked, oracle, first), (*regimes, *derived))
     return Probed(
         regimes=regimes,
         derived=derived,
@@ -112,12 +114,13 @@ def probe(asked: Probe) -> Probed:
     )
 
 
-def _trial(asked: Probe, oracle: ImportedOracle) -> Trial:
+def _trial(asked: Probe, oracle: ImportedOracle, normal: Mapping[str, Expected]) -> Trial:
     return Trial(
         asked.problem,
         tuple(given.name for given in oracle.graph.inputs if given.kind == "input"),
         lambda regime, seed: _drawn(asked, oracle, regime, seed),
         lambda inputs: oracle.expected(inputs, {}, asked.workload),
+        {"normal": normal},
     )
 
 
@@ -177,8 +180,8 @@ def _has_rows(
     rolled = {n: np.roll(a, 1, places[n]) if n in places else a for n, a in inputs.items()}
     other = _drawn(asked, oracle, "normal", 3)
     mixed = {n: _first_row(a, other[n], places[n]) if n in places else a for n, a in inputs.items()}
-    after_roll = _exact(oracle, rolled, asked.workload)
-    after_mix = _exact(oracle, mixed, asked.workload)
+    after_roll = oracle.exact(rolled, asked.workload)
+    after_mix = oracle.exact(mixed, asked.workload)
     for name in outputs:
         exact, place = first[name].exact, places[name]
         scale = _SAME * max(_largest(exact), 1e-300)
@@ -188,10 +191,6 @@ def _has_rows(
         if np.abs(kept).max(initial=0.0) > scale:
             return False
     return True
-
-
-def _exact(oracle: ImportedOracle, inputs: Arrays, workload: Workload) -> dict[str, Any]:
-    return {name: one.exact for name, one in oracle.expected(inputs, {}, workload).items()}
 
 
 def _first_row(array: npt.NDArray[Any], other: npt.NDArray[Any], place: int) -> npt.NDArray[Any]:

@@ -17,7 +17,7 @@ from kopt.config.settings import Settings
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy, machine_memory_bytes
 
-from .exported import ChildAnswer, Exported
+from .exported import ANSWER, PROGRESS, REQUEST, ChildAnswer, Exported
 from .handed_back import read_regular
 from .request import ExportRequest
 
@@ -25,7 +25,6 @@ WALL_S = 600.0
 """A large network takes minutes to decompose."""
 _PROCESSES = 256
 _FILE_BYTES = 4 << 30
-_PROGRESS = "progress.txt"
 _ANSWER_BYTES = 256 << 20
 _PROGRESS_BYTES = 1 << 16
 
@@ -39,22 +38,36 @@ def export_in_sandbox(
         ToolError: The function cannot be imported; the message has the user's line.
         SetupError: torch is missing, or the machine has too little memory.
     """
-    (folder / "request.json").write_text(request.model_dump_json(), "utf-8")
-    watch = _Watch(folder / _PROGRESS, progress)
+    (folder / REQUEST).write_text(request.model_dump_json(), "utf-8")
+    watch = _Watch(folder / PROGRESS, progress)
     with watch:
-        run = run_sandboxed(_command(folder), _policy(request, folder), settings)
+        run = run_sandboxed(_command(folder), import_policy(request, folder), settings)
+    found = read_answer(folder, request.source, _ending(run))
+    return found.model_copy(update={"sandbox": run.level})
+
+
+def read_answer(folder: Path, source: str, ending: str) -> Exported:
+    """Return what a child left in its folder.
+
+    Args:
+        folder: The child's.
+        source: What it was to export.
+        ending: How it ended, in words, for where it left nothing.
+
+    Raises:
+        ToolError: There is no answer, or it says that the function cannot be imported.
+        SetupError: It says that this machine lacks something.
+    """
     try:
-        answer = ChildAnswer.model_validate_json(
-            read_regular(folder / "answer.json", _ANSWER_BYTES)
-        )
+        answer = ChildAnswer.model_validate_json(read_regular(folder / ANSWER, _ANSWER_BYTES))
     except (OSError, ValidationError) as error:
-        raise ToolError(f"{request.source}: {_ending(run)}") from error
+        raise ToolError(f"{source}: {ending}") from error
     if answer.failure is not None:
         kind = SetupError if answer.failure.kind == "machine" else ToolError
         raise kind(answer.failure.message)
     if answer.exported is None:
-        raise ToolError(f"{request.source}: the child that exports it gave nothing back")
-    return answer.exported.model_copy(update={"sandbox": run.level})
+        raise ToolError(f"{source}: the child that exports it gave nothing back")
+    return answer.exported
 
 
 class _Watch:
@@ -89,7 +102,8 @@ def _command(folder: Path) -> list[str | Path]:
     return [os.path.abspath(sys.executable), "-P", "-m", module, folder]
 
 
-def _policy(request: ExportRequest, folder: Path) -> SandboxPolicy:
+def import_policy(request: ExportRequest, folder: Path) -> SandboxPolicy:
+    """Return what a child may that exports `request`: it writes into `folder` alone."""
     imports = [Path(one).absolute() for one in sys.path if one and os.path.isdir(one)]
     own = [Path(root) for root in kopt.__path__]
     linked = [part for root in own for part in root.iterdir() if part.is_symlink()]

@@ -3,13 +3,14 @@
 import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
@@ -33,6 +34,8 @@ from .request import ExportRequest
 from .sandboxed import export_in_sandbox
 
 MODEL_FILE = "model.py"
+_LARGEST_GPU_BYTES = 288 * 10**9
+"""Memory of the GPU that has most. Source: NVIDIA B300 data sheet."""
 NAME = re.compile(r"[a-z][a-z0-9_]{0,79}")
 
 
@@ -95,6 +98,8 @@ class ImportResult(Record):
     """How forward is called; None where no export can take its place."""
     sandbox: str | None
     """Level of the sandbox that the user's Python ran in; None in the caller's own process."""
+    unused: dict[str, int] = Field(default_factory=dict[str, int])
+    """Arguments that no output depends on, with their places among the tensors: left out."""
     export: ExportRequest
     """What was asked, with which baseline.py makes the module again."""
 
@@ -157,11 +162,10 @@ def _filled(
     sized, probed = exported.sized, exported.probed
     name = place.name
     source = request.export.source
-    text = ProblemText(
-        name,
-        f"{Path(request.source).name}, imported from PyTorch {sized.graph.torch}",
-        request.export.precision,
-    )
+    description = f"{Path(request.source).name}, imported from PyTorch {sized.graph.torch}"
+    if exported.unused:
+        description += f"; without {', '.join(exported.unused)}, which it does not use"
+    text = ProblemText(name, description, request.export.precision)
     row_axis = sized.batch if probed.has_rows else None
     refuse_foreign(sized.graph)
     problem = make_problem(sized, text, folder, row_axis)
@@ -190,9 +194,10 @@ def _filled(
         left_out=probed.left_out,
         changed=exported.changed,
         row_axis=row_axis,
-        warnings=(*probed.faults, *exported.warnings, *warnings),
+        warnings=(*probed.faults, *exported.warnings, *_unheld(problem), *warnings),
         call=exported.call,
         sandbox=exported.sandbox,
+        unused=exported.unused,
         export=request.recorded,
     )
     (folder / "import.json").write_text(result.model_dump_json(indent=1) + "\n", "utf-8")
@@ -208,6 +213,16 @@ def _take_constants(graph: Graph, problem: Problem, work: Path, folder: Path) ->
         for file in (stored_name(given.name, workload) for workload in workloads):
             if os.path.lexists(work / file):
                 np.save(folder / file, read_constant(work / file), allow_pickle=False)
+
+
+def _unheld(problem: Problem) -> Iterator[str]:
+    """Say which workloads have more in their tensors than any GPU has memory."""
+    for one in _workloads(problem):
+        if one.tensor_bytes > _LARGEST_GPU_BYTES:
+            yield (
+                f"{one.kernel} has {one.tensor_bytes:,} bytes of tensors: no GPU holds them, make"
+                " the sizes of the source smaller"
+            )
 
 
 def _workloads(problem: Problem) -> tuple[WorkloadReport, ...]:

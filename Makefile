@@ -6,6 +6,7 @@ KERNEL ?= add_rmsnorm_fp4quant_b128xh2048
 RUN_FLAGS ?= --device sim
 DEMO_FLAGS ?= --rounds 2
 STUDY_FLAGS ?=
+KERNELBENCH_FLAGS ?= --jobs 2
 # What the tests with real MCP clients install: nothing for the four that they need, `all`, or names.
 CLIENTS ?=
 MCPB ?= npx --yes @anthropic-ai/mcpb@2.1.2
@@ -28,7 +29,7 @@ ifneq ($(made_in),$(CURDIR))
 $(venv)/.stamp-place: .FORCE
 endif
 
-.PHONY: run demo-llm demo-study test test-all test-clients clients session lint types mypy pyright docs \
+.PHONY: run demo-llm demo-study kernelbench test test-all test-clients clients session lint types mypy pyright docs \
 	lock install bundle clean help g++ .FORCE
 
 run: $(venv)/.stamp-toolkit | g++ ## search for a faster kernel on the CPU simulator: the main job
@@ -43,6 +44,9 @@ demo-llm: $(venv)/.stamp-toolkit | g++ ## the search with agents on the simulato
 demo-study: $(venv)/.stamp-toolkit | g++ ## with and without memory on four kernels, on the simulator; a script plays Claude, no key is needed
 	@echo "make demo-study: comparing searches on the simulator with a scripted model"
 	@PYTHONPATH=tests $(venv)/bin/python benchmarks/demo_study.py $(STUDY_FLAGS)
+
+kernelbench: $(venv)/.stamp-test $(venv)/.stamp-torch | g++ ## import KernelBench's tasks and check their kernels on the simulator (KERNELBENCH=its checkout)
+	@KERNELBENCH="$(KERNELBENCH)" $(venv)/bin/python benchmarks/kernelbench_import.py $(KERNELBENCH_FLAGS)
 
 test: $(venv)/.stamp-test $(venv)/.stamp-torch | g++ ## run the tests but the slow ones: six minutes on two cores
 	@echo "make test: running the tests"

@@ -60,7 +60,7 @@ CANDIDATE_FLAGS = (
 # As nvcc does by default; g++ fuses among its expensive optimizations.
 _CONTRACTED = ("-ffp-contract=fast", "-fexpensive-optimizations", "-mfma")
 _NOT_CONTRACTED = ("-ffp-contract=off",)
-_BUILD_S = 120.0
+_BUILD_S = 600.0
 _RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fno-pic", "-no-pie", "-fno-strict-aliasing", "-w")
 
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable
 
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import Symbol, SymbolTableSection
 
+from .symbol_table import INDIRECT, UNDEFINED, read_symbols
 from .unit import UNIT_NAME
 
 # libm's names that device code may use; kopt_sim/math.h builds the intrinsics on them.
@@ -108,10 +108,10 @@ def screen_object(elf: ELFFile, dynamic_shared: Iterable[str]) -> str | None:
             own = name == _OWN_CONSTRUCTORS and section.data_size == elf.elfclass // 8
             if not own:
                 return "it has static constructors or destructors: code outside of any kernel"
-    for symbol in _symbols(elf):
-        if symbol["st_info"]["type"] == "STT_LOOS":  # GNU: an indirect function
+    for symbol in read_symbols(elf):
+        if symbol.type == INDIRECT:
             return f"the code of {symbol.name!r} is chosen while the program is loaded"
-        if symbol["st_shndx"] != "SHN_UNDEF" and _OWN_NAME.match(str(symbol.name)):
+        if symbol.section != UNDEFINED and _OWN_NAME.match(symbol.name):
             return f"it defines {symbol.name!r}, a name of the simulator's own"
     allowed = set(dynamic_shared)
     for name in _undefined(elf):
@@ -138,17 +138,8 @@ def _is_allowed(name: str) -> bool:
     return name in _LIBM or (name[-1:] in "fl" and name[:-1] in _LIBM)
 
 
-def _symbols(elf: ELFFile) -> list[Symbol]:
-    table = elf.get_section_by_name(".symtab")
-    return list(table.iter_symbols()) if isinstance(table, SymbolTableSection) else []
-
-
 def _undefined(elf: ELFFile) -> list[str]:
-    return [
-        str(symbol.name)
-        for symbol in _symbols(elf)
-        if symbol.name and symbol["st_shndx"] == "SHN_UNDEF"
-    ]
+    return [one.name for one in read_symbols(elf) if one.name and one.section == UNDEFINED]
 
 
 DUMP_FLAG = "-fdump-tree-tsan-lineno=unit.tsan"

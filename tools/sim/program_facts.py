@@ -5,12 +5,21 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
-from elftools.elf.sections import Symbol, SymbolTableSection
 
 from kopt.kernels.record import Record
 from kopt.tools.sandbox.policy import SandboxLevel
 
 from .source_lines import source_lines
+from .symbol_table import (
+    FILE,
+    FIRST_RESERVED,
+    LOCAL,
+    OBJECT,
+    UNDEFINED,
+    TableSymbol,
+    read_relocations,
+    read_symbols,
+)
 from .unit import entry_name
 
 _LENGTH = re.compile(r"E(\d+)")
@@ -60,84 +69,69 @@ def read_program_facts(
     """Return the addresses in `executable` of what `unit_object` defines."""
     with unit_object.open("rb") as stream:
         elf = ELFFile(stream)
-        names = {str(s.name) for s in _symbols(elf) if _is_variable(elf, s)}
-        unit_file = next(str(s.name) for s in _symbols(elf) if _type(s) == "STT_FILE")
+        defined = read_symbols(elf)
+        names = {symbol.name for symbol in defined if _is_variable(elf, symbol)}
+        unit_file = next(symbol.name for symbol in defined if symbol.type == FILE)
     with executable.open("rb") as stream:
         elf = ELFFile(stream)
-        symbols = _own_symbols(elf, unit_file)
+        linked = read_symbols(elf)
+        symbols = _own_symbols(linked, unit_file)
         shared = [
             SharedVariable(
                 name=_source_name(name),
-                address=symbols[name]["st_value"],
-                size_bytes=symbols[name]["st_size"],
+                address=symbols[name].value,
+                size_bytes=symbols[name].size,
             )
             for name in names
         ]
         dynamic = symbols["kopt_sim_dynamic_shared"]
         shared.append(
-            SharedVariable(
-                name=DYNAMIC_SHARED, address=dynamic["st_value"], size_bytes=dynamic["st_size"]
-            )
+            SharedVariable(name=DYNAMIC_SHARED, address=dynamic.value, size_bytes=dynamic.size)
         )
         rodata, data = elf.get_section_by_name(".rodata"), elf.get_section_by_name(".data")
         assert rodata is not None and data is not None  # the runtime has both
         return ProgramFacts(
             entries={
-                kernel: symbols[entry_name(number)]["st_value"]
-                for number, kernel in enumerate(kernels)
+                kernel: symbols[entry_name(number)].value for number, kernel in enumerate(kernels)
             },
             shared=tuple(sorted(shared, key=lambda variable: variable.address)),
             constants=(
                 rodata["sh_addr"],
                 data["sh_addr"] + data["sh_size"],
             ),
-            access_lines=source_lines(str(executable), _access_sites(elf)),
+            access_lines=source_lines(str(executable), _access_sites(elf, linked)),
         )
 
 
-def _access_sites(elf: ELFFile) -> list[int]:
+def _access_sites(elf: ELFFile, symbols: list[TableSymbol]) -> list[int]:
     """Return the return addresses of all calls of an access hook, from the relocations kept."""
-    table = elf.get_section_by_name(".symtab")
-    assert isinstance(table, SymbolTableSection)
-    sites: list[int] = []
-    for section in elf.iter_sections():
-        if not isinstance(section, RelocationSection) or not section.name.startswith(".rela.text"):
-            continue
-        for relocation in section.iter_relocations():
-            symbol = table.get_symbol(relocation["r_info_sym"])
-            if _ACCESS_HOOK.match(str(symbol.name)):
-                sites.append(int(relocation["r_offset"]) + 4)
-    return sites
+    hooks = {number for number, one in enumerate(symbols) if _ACCESS_HOOK.match(one.name)}
+    return [
+        offset + 4
+        for section in elf.iter_sections()
+        if isinstance(section, RelocationSection) and section.name.startswith(".rela.text")
+        for offset, symbol in read_relocations(section)
+        if symbol in hooks
+    ]
 
 
-def _symbols(elf: ELFFile) -> list[Symbol]:
-    table = elf.get_section_by_name(".symtab")
-    assert isinstance(table, SymbolTableSection)  # g++ links without -s
-    return list(table.iter_symbols())
-
-
-def _type(symbol: Symbol) -> str:
-    return str(symbol["st_info"]["type"])
-
-
-def _is_variable(elf: ELFFile, symbol: Symbol) -> bool:
-    section = symbol["st_shndx"]
-    if _type(symbol) != "STT_OBJECT" or not isinstance(section, int):
+def _is_variable(elf: ELFFile, symbol: TableSymbol) -> bool:
+    if symbol.type != OBJECT or not UNDEFINED < symbol.section < FIRST_RESERVED:
         return False
-    if str(symbol.name).startswith(_GUARD):
+    if symbol.name.startswith(_GUARD):
         return False
-    return str(elf.get_section(section).name).startswith(".bss")
+    return str(elf.get_section(symbol.section).name).startswith(".bss")
 
 
-def _own_symbols(elf: ELFFile, unit_file: str) -> dict[str, Symbol]:
+def _own_symbols(symbols: list[TableSymbol], unit_file: str) -> dict[str, TableSymbol]:
     """Return global symbols, and local ones of the candidate's unit: local names may repeat."""
-    found: dict[str, Symbol] = {}
+    found: dict[str, TableSymbol] = {}
     file = ""
-    for symbol in _symbols(elf):
-        if _type(symbol) == "STT_FILE":
-            file = str(symbol.name)
-        elif symbol["st_info"]["bind"] != "STB_LOCAL" or file == unit_file:
-            found[str(symbol.name)] = symbol
+    for symbol in symbols:
+        if symbol.type == FILE:
+            file = symbol.name
+        elif symbol.binding != LOCAL or file == unit_file:
+            found[symbol.name] = symbol
     return found
 
 

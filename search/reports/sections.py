@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from kopt.config.counted import counted
 from kopt.kernels.status import Provenance
 
 from .candidate_report import CandidateReport, ratio_words
@@ -105,7 +106,8 @@ def facts(report: RunReport) -> Iterator[tuple[str, str]]:
     yield (
         "Search",
         (
-            f"{report.strategy}, beam {report.beam_width}, at most {report.rounds} rounds,"
+            f"{report.strategy}, beam width {report.beam_width}, at most"
+            f" {counted(report.rounds, 'round')},"
             f" budget {report.budget}, seed {report.seed}"
         ),
     )

@@ -33,6 +33,8 @@ COMMANDS = {
     "review": LazyCommand("review_file", "Whether a kernel is as fast as somebody says."),
     "new": LazyCommand("new", "A PyTorch module or function as a problem, with a first kernel."),
     "import": LazyCommand("import_tasks", "A benchmark's tasks as a suite: KernelBench, Trace ..."),
+    "split": LazyCommand("split", "An imported network as a suite of sub-problems with weights."),
+    "stitch": LazyCommand("stitch", "Kernels of a network's parts as one candidate for it."),
     "export": LazyCommand("export", "A winner as ordinary code: CUDA, torch, TVM-FFI, Trace."),
     "profile": LazyCommand("profile_file", "What limits a candidate: bytes, time, counters."),
     "run": LazyCommand("run_kernel", "Search for a faster kernel."),

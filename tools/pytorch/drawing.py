@@ -33,6 +33,8 @@ class Draw:
     rng: np.random.Generator
     regime: str
     magnitudes: Magnitudes
+    sample: int | None = None
+    """Which of the recorded values is taken, of all inputs that have some."""
 
 
 def draw_input(given: GraphInput, draw: Draw) -> Array:
@@ -45,6 +47,10 @@ def draw_input(given: GraphInput, draw: Draw) -> Array:
     drawing = given.drawing
     if drawing.kind == "stored":
         return stored(given, draw.folder, draw.workload)
+    if draw.sample is not None and drawing.samples:
+        recorded = _array_in(draw.folder / sample_name(given.name, draw.sample))
+        if recorded.shape == shape:
+            return np.asarray(recorded.astype(numpy_dtype(given.type.dtype)))
     if drawing.kind == "bools":
         return draw.rng.random(shape) < drawing.high
     if drawing.kind == "integers":
@@ -106,16 +112,25 @@ def _stored(given: GraphInput, folder: Path, workload: Workload) -> tuple[Path, 
     for path in (folder / stored_name(given.name), *sorted(folder.glob(f"{given.name}.*.npy"))):
         if not path.is_file():
             continue
-        try:
-            kept = np.load(path, allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise ToolError(f"cannot read the constant {path}: {error}") from error
+        kept = _array_in(path)
         if kept.shape == shape:
             return path, np.asarray(kept)
     raise ToolError(
         f"{folder} has no constant {given.name} of shape {shape}: it is part of the function and"
         " known at the shapes that were imported only"
     )
+
+
+def sample_name(name: str, number: int) -> str:
+    """Return the name of the file of a recorded value of an input."""
+    return f"{name}.sample{number}.npy"
+
+
+def _array_in(path: Path) -> Array:
+    try:
+        return np.asarray(np.load(path, allow_pickle=False))
+    except (OSError, ValueError) as error:
+        raise ToolError(f"cannot read the values in {path}: {error}") from error
 
 
 def size(extent: Size, workload: Workload) -> int:

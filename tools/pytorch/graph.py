@@ -81,6 +81,9 @@ class Drawing(Record):
     was_constant: bool = False
     """True for a parameter that is initialised with one value (the ones of a norm's weight): it is
     drawn with a spread around it, so that no kernel may leave it out."""
+    samples: int = 0
+    """Values that a network really feeds it, in as many files `NAME.sampleN.npy`: `normal` inputs
+    are one of them, at the shape that they have."""
 
 
 class GraphInput(Record):
@@ -108,6 +111,8 @@ class Node(Record):
     """None for a result that does not exist."""
     source: str = ""
     """The user's line, such as `model.py:23: x = self.linear(x)`."""
+    module: str = ""
+    """Path of the nn.Module that calls it, such as `layers.0.linear`; empty for the outermost."""
 
 
 class GraphOutput(Record):

@@ -1,14 +1,18 @@
 """Baselines of an imported problem: the user's module on the GPU, eager or compiled.
 
 Runs in a GPU worker, which is sandboxed and loads no candidate's host code. The module is made anew
-from model.py and given kopt's tensors in the place of its parameters and buffers.
+from model.py and given kopt's tensors in the place of its parameters and buffers; of a part of a
+network the graph itself is called.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
+from kopt.kernels.problem_loader import load_problem
+
 from .graph import Graph, read_graph
+from .graph_module import graph_module
 from .importing.stage import MODEL_FILE, ImportResult
 from .importing.user_source import load_subject
 from .torch_library import load_torch
@@ -31,8 +35,13 @@ def bound_call(
     """
     torch = load_torch()
     graph = read_graph(folder)
-    module, arguments = _module(folder, graph, tensors)
-    state = {one.path: tensors[one.name] for one in graph.inputs if one.path}
+    state: dict[str, Any] = {}
+    if (folder / IMPORT_NAME).is_file():
+        module, arguments = _module(folder, graph, tensors)
+        state = {one.path: tensors[one.name] for one in graph.inputs if one.path}
+    else:  # a part of a network, whose graph is all that there is of it
+        module = graph_module(graph, _axes(folder, tensors), "cuda")
+        arguments = tuple(tensors[one.name] for one in graph.inputs)
     outputs = [tensors[output.name] for output in graph.outputs]
 
     def forward(given: tuple[Any, ...], into: list[Any]) -> None:
@@ -49,6 +58,20 @@ def bound_call(
             call(arguments, outputs)
 
     return run
+
+
+def _axes(folder: Path, tensors: Mapping[str, Any]) -> dict[str, int]:
+    """Return the axes of the workload whose shapes the tensors have.
+
+    Raises:
+        ImportError: There is none.
+    """
+    problem = load_problem(folder)
+    for workload in problem.workloads:
+        shapes = {t.name: tuple(workload.axes[one] for one in t.shape) for t in problem.tensors}
+        if all(tuple(tensors[name].shape) == shape for name, shape in shapes.items()):
+            return workload.axes
+    raise ImportError(f"{problem.name} has no workload of these shapes")
 
 
 def _module(folder: Path, graph: Graph, tensors: Mapping[str, Any]) -> tuple[Any, tuple[Any, ...]]:

@@ -73,7 +73,9 @@ class ImportedOracle:
 
     def make_inputs(self, workload: Workload, rng: np.random.Generator, regime: str) -> Inputs:
         """Return every input, parameter, buffer and constant of the graph."""
-        draw = Draw(self.folder, workload, rng, regime, self.magnitudes)
+        recorded = max((given.drawing.samples for given in self.graph.inputs), default=0)
+        sample = int(rng.integers(recorded)) if recorded and regime == "normal" else None
+        draw = Draw(self.folder, workload, rng, regime, self.magnitudes, sample)
         return {given.name: draw_input(given, draw) for given in self.graph.inputs}
 
     def expected(

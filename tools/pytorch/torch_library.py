@@ -35,3 +35,9 @@ def load_torch() -> Any:
 def parts_of(value: Any) -> tuple[Any, ...] | None:
     """Return the parts of a list or tuple, as torch gives several results; None for one value."""
     return tuple(cast("Sequence[Any]", value)) if isinstance(value, list | tuple) else None
+
+
+def module_of(node: Any) -> str:
+    """Return the path of the innermost module that calls a node of torch.export's graph."""
+    stack = list((node.meta.get("nn_module_stack") or {}).values())
+    return str(stack[-1][0]) if stack else ""

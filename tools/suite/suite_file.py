@@ -43,6 +43,9 @@ class SuiteTask(YamlPlaced):
     """The kernel that is scored: a file in the problem's folder, `winner`, `run`, or a run's id."""
     workloads: Annotated[tuple[Text, ...], distinct("workload")] = ()
     """The workloads that are timed; () for all that are for timing."""
+    weight: Annotated[float | None, Field(gt=0.0, le=1.0)] = None
+    """Its share of something larger, such as the time of a network that it is a part of: by it
+    `kopt run --suite` divides a budget."""
     degenerate: Text = ""
     """Why a right answer proves little, such as an output that is constant."""
     random: Text = ""

@@ -28,7 +28,7 @@ from kopt.tools.pytorch.graph import (
     refs,
 )
 from kopt.tools.pytorch.operators import RANDOM, base_name, is_allowed
-from kopt.tools.pytorch.torch_library import Tensor, load_torch, parts_of
+from kopt.tools.pytorch.torch_library import Tensor, load_torch, module_of, parts_of
 
 from .forward_call import ForwardCall, forward_call
 
@@ -194,10 +194,8 @@ class _Reader:
             name = getattr(node.target, "__name__", str(node.target))
             raise ToolError(f"it uses {name}, which is no operator{_at(self._source(node))}")
         value = node.meta.get("val")
-        if value is None:  # an assertion
-            return None
         results = parts_of(value) or (value,)
-        if not any(isinstance(one, self.torch.Tensor) for one in results):
+        if not any(isinstance(one, self.torch.Tensor) for one in results):  # an assertion
             return None
         op, source = str(node.target), self._source(node)
         name = self._name(node.name)
@@ -221,6 +219,7 @@ class _Reader:
                 for one in results
             ),
             source=source,
+            module=module_of(node),
         )
 
     def _argument(self, value: Any) -> Argument:

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -39,10 +40,9 @@ def export_in_sandbox(
         SetupError: torch is missing, or the machine has too little memory.
     """
     (folder / REQUEST).write_text(request.model_dump_json(), "utf-8")
-    watch = _Watch(folder / PROGRESS, progress)
-    with watch:
-        run = run_sandboxed(_command(folder), import_policy(request, folder), settings)
-    found = read_answer(folder, request.source, _ending(run))
+    child = Child("kopt.tools.pytorch.importing.child", folder, import_policy(request, folder))
+    run = run_child(child, settings, progress)
+    found = read_answer(folder, request.source, ending_of(run))
     return found.model_copy(update={"sandbox": run.level})
 
 
@@ -68,6 +68,26 @@ def read_answer(folder: Path, source: str, ending: str) -> Exported:
     if answer.exported is None:
         raise ToolError(f"{source}: the child that exports it gave nothing back")
     return answer.exported
+
+
+@dataclass(frozen=True)
+class Child:
+    """A module of kopt that is run on a folder: it reads request.json and leaves answer.json."""
+
+    module: str
+    folder: Path
+    policy: SandboxPolicy
+
+
+def run_child(child: Child, settings: Settings, progress: Callable[[str], None]) -> SandboxedRun:
+    """Return how a child ended; its progress is told on.
+
+    Raises:
+        SetupError: The sandbox does not work here, or the machine has too little memory.
+    """
+    command = [os.path.abspath(sys.executable), "-P", "-m", child.module, child.folder]
+    with _Watch(child.folder / PROGRESS, progress):
+        return run_sandboxed(command, child.policy, settings)
 
 
 class _Watch:
@@ -97,23 +117,22 @@ class _Watch:
                 self._progress("".join(one for one in text if one.isprintable()))
 
 
-def _command(folder: Path) -> list[str | Path]:
-    module = "kopt.tools.pytorch.importing.child"
-    return [os.path.abspath(sys.executable), "-P", "-m", module, folder]
-
-
 def import_policy(request: ExportRequest, folder: Path) -> SandboxPolicy:
     """Return what a child may that exports `request`: it writes into `folder` alone."""
+    return child_policy(folder, tuple(Path(one) for one in request.import_path))
+
+
+def child_policy(folder: Path, readable: tuple[Path, ...]) -> SandboxPolicy:
+    """Return what a child may: write into `folder`, read `readable`, this Python and kopt."""
     imports = [Path(one).absolute() for one in sys.path if one and os.path.isdir(one)]
     own = [Path(root) for root in kopt.__path__]
     linked = [part for root in own for part in root.iterdir() if part.is_symlink()]
-    users = [Path(one) for one in request.import_path]
     return SandboxPolicy(
         readable=(
             *imports,
             *own,
             *linked,
-            *users,
+            *readable,
             *(Path(prefix) for prefix in (sys.prefix, sys.base_prefix)),
         ),
         writable=(folder,),
@@ -131,9 +150,10 @@ def import_policy(request: ExportRequest, folder: Path) -> SandboxPolicy:
     )
 
 
-def _ending(run: SandboxedRun) -> str:
+def ending_of(run: SandboxedRun) -> str:
+    """Return how a child ended that left no answer, in words."""
     if run.timed_out:
-        return f"its export took longer than {WALL_S:.0f} s and was ended"
+        return f"its run in the sandbox took longer than {WALL_S:.0f} s and was ended"
     said = run.stderr_end.decode(errors="replace").strip().splitlines()
     last = f": {said[-1][:300]}" if said else ""
-    return f"the child that exports it ended with {run.returncode}{last}"
+    return f"the child that runs it ended with {run.returncode}{last}"

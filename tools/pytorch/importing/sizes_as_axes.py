@@ -114,17 +114,16 @@ def with_axes(measured: Sequence[Measured], batch: int | None) -> SizedGraph:
         update={"inputs": tuple(_bounded(axes, one, graphs[0]) for one in inputs)}
     )
     values = {name: vector for vector, name in axes.names.items()}
-    order = _ordered(axes, graph)
+    order = ordered(list(values), graph)
+    batch_axis = None if rows is None else axes.names.get(rows)
     return SizedGraph(
         graph=Graph.model_validate(graph.model_dump()),
-        axes=_expressed(
-            order, values, _input_axes(graph), None if rows is None else axes.names.get(rows)
-        ),
+        axes=expressed(order, values, input_axes(graph), batch_axis),
         workloads={
             one.workload: {name: values[name][place] for name in order}
             for place, one in enumerate(measured)
         },
-        batch=axes.names.get(rows) if rows is not None and _is_alone(graph, axes, rows) else None,
+        batch=batch_axis if batch_axis is not None and is_alone(graph, batch_axis) else None,
     )
 
 
@@ -215,30 +214,29 @@ def _bounded(axes: _Axes, given: GraphInput, small: Graph) -> GraphInput:
     return given.model_copy(update={"drawing": drawing.model_copy(update={"below": below})})
 
 
-def _input_axes(graph: Graph) -> set[str]:
+def input_axes(graph: Graph) -> set[str]:
+    """Return the axes of the graph's inputs."""
     return {
         one.axis for given in graph.inputs for one in given.type.shape if isinstance(one, AxisSize)
     }
 
 
-def _is_alone(graph: Graph, axes: _Axes, rows: Values) -> bool:
-    """Return whether the batch is no size of a weight, and stands first in inputs only."""
-    name = axes.names.get(rows)
+def is_alone(graph: Graph, name: str) -> bool:
+    """Return whether the axis is no size of a weight, and stands first in inputs only."""
     for given in graph.inputs:
-        places = [n for n, one in enumerate(given.type.shape) if one == AxisSize(axis=name or "")]
+        places = [n for n, one in enumerate(given.type.shape) if one == AxisSize(axis=name)]
         if places and (given.kind != "input" or places != [0]):
             return False
-    return name is not None
+    return True
 
 
-def _ordered(axes: _Axes, graph: Graph) -> list[str]:
+def ordered(names: Sequence[str], graph: Graph) -> list[str]:
     """Return the axes of inputs first: others may be expressions over them."""
-    of_inputs = _input_axes(graph)
-    names = list(axes.names.values())
+    of_inputs = input_axes(graph)
     return [n for n in names if n in of_inputs] + [n for n in names if n not in of_inputs]
 
 
-def _expressed(
+def expressed(
     order: Sequence[str], values: dict[str, Values], given: set[str], batch: str | None
 ) -> dict[str, str | None]:
     """Return each axis with its expression, where the others' values give it at every shape.

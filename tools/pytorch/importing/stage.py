@@ -1,6 +1,5 @@
 """`kopt new`: a PyTorch function made the folder of a problem, whole or not at all."""
 
-import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -9,7 +8,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
 
-import numpy as np
 from pydantic import Field
 
 from kopt.config.callbacks import ignore
@@ -17,19 +15,12 @@ from kopt.config.errors import ToolError
 from kopt.config.files import publish_folder, staging_folder
 from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem, tensor_size_bytes
-from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.record import Record
-from kopt.tools.pytorch.drawing import stored_name
-from kopt.tools.pytorch.emit import emit_candidate
-from kopt.tools.pytorch.graph import FILE_NAME, Graph
-from kopt.tools.pytorch.operators import refuse_foreign
-from kopt.tools.pytorch.oracle import digest_of
 
 from .exported import Exported
-from .folder_files import baseline_text, graph_text, oracle_text
 from .forward_call import ForwardCall
-from .handed_back import read_constant
-from .problem_making import ProblemText, make_problem, problem_yaml
+from .problem_folder import fill_folder, take_constants
+from .problem_making import ProblemText
 from .request import ExportRequest
 from .sandboxed import export_in_sandbox
 
@@ -166,35 +157,25 @@ def _filled(
     if exported.unused:
         description += f"; without {', '.join(exported.unused)}, which it does not use"
     text = ProblemText(name, description, request.export.precision)
-    row_axis = sized.batch if probed.has_rows else None
-    refuse_foreign(sized.graph)
-    problem = make_problem(sized, text, folder, row_axis)
-    (folder / "problem.yaml").write_text(problem_yaml(problem), "utf-8")
-    (folder / FILE_NAME).write_text(graph_text(sized.graph), "utf-8")
-    _take_constants(sized.graph, problem, work, folder)
-    digest = digest_of(folder / FILE_NAME)
-    (folder / "oracle.py").write_text(
-        oracle_text(name, digest, request.export.precision, probed), "utf-8"
-    )
-    (folder / "baseline.py").write_text(baseline_text(name), "utf-8")
+    take_constants(sized, work, folder)
     if source.endswith(".py"):
         shutil.copy(source, folder / MODEL_FILE)
-    load_problem(folder)
-    launches, warnings = _reference(problem, sized.graph, folder)
+    filled = fill_folder(folder, text, sized, probed)
+    problem = filled.problem
     result = ImportResult(
         name=name,
         folder=str(place),
         source=request.source,
         torch=sized.graph.torch,
         nodes=len(sized.graph.nodes),
-        launches=launches,
+        launches=filled.launches,
         parameters=exported.parameters,
         workloads=_workloads(problem),
         regimes=(*probed.regimes, *probed.derived),
         left_out=probed.left_out,
         changed=exported.changed,
-        row_axis=row_axis,
-        warnings=(*probed.faults, *exported.warnings, *_unheld(problem), *warnings),
+        row_axis=problem.row_axis,
+        warnings=(*probed.faults, *exported.warnings, *_unheld(problem), *filled.warnings),
         call=exported.call,
         sandbox=exported.sandbox,
         unused=exported.unused,
@@ -202,17 +183,6 @@ def _filled(
     )
     (folder / "import.json").write_text(result.model_dump_json(indent=1) + "\n", "utf-8")
     return result
-
-
-def _take_constants(graph: Graph, problem: Problem, work: Path, folder: Path) -> None:
-    """Write the constants of the graph into `folder`, whatever else the child left in `work`."""
-    workloads = ("", *(workload.name for workload in problem.workloads))
-    for given in graph.inputs:
-        if given.drawing.kind != "stored":
-            continue
-        for file in (stored_name(given.name, workload) for workload in workloads):
-            if os.path.lexists(work / file):
-                np.save(folder / file, read_constant(work / file), allow_pickle=False)
 
 
 def _unheld(problem: Problem) -> Iterator[str]:
@@ -235,13 +205,3 @@ def _workloads(problem: Problem) -> tuple[WorkloadReport, ...]:
         )
         for one in problem.workloads
     )
-
-
-def _reference(problem: Problem, graph: Graph, folder: Path) -> tuple[int | None, tuple[str, ...]]:
-    """Write reference.cu and return its launches; where there can be none, say why."""
-    try:
-        text = emit_candidate(problem, graph)
-    except ToolError as error:
-        return None, (f"no reference.cu was written: {error}",)
-    (folder / "reference.cu").write_text(text, "utf-8")
-    return text.count("\n  - {kernel:"), ()

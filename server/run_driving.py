@@ -78,6 +78,9 @@ class RunOptions:
     yes: bool
     dry_run: bool
     progress: bool
+    suite: Path | None = None
+    share: float = 1.0
+    """The part of the budget that one run of a suite has."""
 
     @property
     def for_new_runs(self) -> tuple[str, ...]:
@@ -144,7 +147,7 @@ def read_settings(options: RunOptions, session: Session) -> tuple[SearchSettings
     refuse_unaskable(options.models, search.roles, session.settings)
     if options.dry_run or session.settings.claude is not None:
         budget = budget.with_dollars(search.budget_usd)
-    return search, budget
+    return search, budget.share(options.share)
 
 
 def agree_on_runs(options: RunOptions, session: Session, runs: int) -> None:

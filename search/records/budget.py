@@ -63,6 +63,18 @@ class Budget(Record):
         found = {name: getattr(self, name) for name in _LIMITS}
         return Budget(**{name: 2 * limit for name, limit in found.items() if limit is not None})
 
+    def share(self, part: float) -> "Budget":
+        """Return this part of every limit, of whole numbers at least one."""
+        if part == 1.0:
+            return self
+        found: dict[str, int | float] = {}
+        for name in _LIMITS:
+            limit = getattr(self, name)
+            if limit is not None:
+                is_whole = isinstance(limit, int)
+                found[name] = max(round(limit * part), 1) if is_whole else limit * part
+        return Budget.model_validate(found)
+
     @property
     def written(self) -> str:
         """The budget as `--budget` takes it; empty without a limit."""

@@ -25,6 +25,7 @@ from kopt.server.run_driving import (
 )
 from kopt.server.session import Session, command_body
 from kopt.server.spending import warn_of_eaten_dollar
+from kopt.server.suite_search import SuiteSearch, suite_searches
 from kopt.server.views.run_view import run_view
 from kopt.server.what_next import after_run
 from kopt.tools.facts.next_command import NextCommand
@@ -37,15 +38,17 @@ Examples:
   kopt run --kernel silu_and_mul_b8xh14336 --strategy maic_rl --budget 5usd
   kopt run --resume run-20260101-120000-000
   kopt run --all --budget 2usd
+  kopt run --suite resnet_parts --budget 20usd
 
 \b
 With ANTHROPIC_API_KEY Claude plans, writes, fixes and merges kernels; without,
 or with --no-models, the `tune` values that the starting kernel declares are
 tried. What Claude may cost is said first, and on a terminal asked about; elsewhere
 name the dollars in --budget, or add --yes. --all runs every kernel, one after the
-other; --budget is that of each. Ctrl-C pauses a run; --resume goes on, also after
-kill -9: nothing finished is lost or paid twice. The report is in the run's folder
-(report.md, report.html).
+other; --budget is that of each. --suite runs those of a suite, such as kopt split
+writes; --budget is that of all, divided by the tasks' weights. Ctrl-C pauses a
+run; --resume goes on, also after kill -9: nothing finished is lost or paid twice.
+The report is in the run's folder (report.md, report.html).
 Exit codes: 0 every run has a winner, 1 one has none, 2 wrong usage, 3 this
 machine or the model lacks something, 130 interrupted."""
 
@@ -53,6 +56,12 @@ machine or the model lacks something, 130 interrupted."""
 @click.command("run", epilog=EPILOG)
 @click.option("--kernel", metavar="ID", help="Kernel id (kopt list).")
 @click.option("--all", "every", is_flag=True, help="Every kernel, one run after the other.")
+@click.option(
+    "--suite",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The tasks of a suite, one run after the other; --budget is divided by their weights.",
+)
 @device_option
 @device_arch_option
 @click.option(
@@ -116,6 +125,8 @@ def command(session: Session, options: RunOptions) -> int:
     _refuse_contradictions(options)
     if options.no_models:
         session = replace(session, settings=replace(session.settings, claude=None))
+    if options.suite is not None:
+        return _search_suite(session, options, suite_searches(options.suite, options.device))
     kernels = _kernels(options, session)
     if options.dry_run:
         return _show_plan(session, options, kernels)
@@ -135,6 +146,21 @@ def command(session: Session, options: RunOptions) -> int:
     start = _start_of(report, options, session)
     session.show(report, run_view(report), *after_run(report, start))
     return ExitCode.FELL_SHORT if report.winner is None else ExitCode.PASSED
+
+
+def _search_suite(session: Session, options: RunOptions, ahead: Sequence[SuiteSearch]) -> int:
+    """Run the tasks of a suite, each with its share of the budget."""
+    by_kernel = {one.kernel: one for one in ahead}
+
+    def run(kernel: str) -> RunReport:
+        task = by_kernel[kernel]
+        return begin_and_drive(task.session(session), replace(options, share=task.share), kernel)
+
+    read_settings(options, session)
+    agree_on_runs(options, session, 1)  # they share one budget
+    every = run_all(list(by_kernel), run)
+    session.show(every, all_runs_view(every), NextCommand(("kopt", "runs"), "all runs"))
+    return every.exit_code
 
 
 def _start_of(report: RunReport, options: RunOptions, session: Session) -> Path:
@@ -182,6 +208,10 @@ def _refuse_contradictions(options: RunOptions) -> None:
     if options.no_models and (options.record is not None or options.replay is not None):
         raise ToolError("--no-models asks nobody: leave out --record and --replay")
     is_one = options.kernel is not None or options.resume is not None
+    if options.suite is not None and (is_one or options.every or options.dry_run):
+        raise ToolError(
+            "--suite runs its own tasks: leave out --kernel, --all, --resume, --dry-run"
+        )
     if options.every and is_one:
         raise ToolError("--all is every kernel: leave out --kernel and --resume")
     for name in ("start", "record", "replay"):

@@ -68,3 +68,10 @@ def test_a_limit_does_not_cover_one_of_another_kind() -> None:
 def test_dollars_become_whole_millionths() -> None:
     assert Budget(usd=0.29).microusd == 290_000
     assert UNLIMITED.microusd is None
+
+
+def test_a_share_is_of_every_limit_and_leaves_one_of_what_is_counted() -> None:
+    budget = Budget(evaluations=40, seconds=600.0, usd=20.0)
+    assert budget.share(0.25) == Budget(evaluations=10, seconds=150.0, usd=5.0)
+    assert budget.share(0.01) == Budget(evaluations=1, seconds=6.0, usd=0.2)
+    assert Budget().share(0.5) == Budget()

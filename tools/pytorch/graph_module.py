@@ -59,7 +59,7 @@ class _Maker:
             kwargs["device"] = self.torch.device(self.device)
         made = self.graph.call_function(function, tuple(args), kwargs)
         schema = function._schema.returns
-        if len(schema) == 1 and "[]" not in str(schema[0].type):
+        if len(schema) == 1 and str(schema[0].type) == "Tensor":
             self.values[Ref(node=node.name)] = made
             return
         for place, kind in enumerate(node.results):

@@ -1,7 +1,9 @@
 """PyTorch files made problems, in this process: a minute, torch.export imports half of torch."""
 
+import importlib
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +14,13 @@ from kopt.config.errors import ToolError
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.case import Case
 from kopt.kernels.oracle import expected_at, load_oracle
+from kopt.kernels.problem import storage_shape
 from kopt.kernels.problem_loader import load_problem
 from kopt.tools.pytorch.graph import read_graph
 from kopt.tools.pytorch.importing.child import export
 from kopt.tools.pytorch.importing.request import ExportRequest, Mode
 from kopt.tools.pytorch.importing.stage import ImportRequest, ImportResult, write_problem
+from kopt.tools.pytorch.library_side import bound_call
 from kopt.tools.pytorch.torch_library import load_torch
 from support.torch_sources import HEAD, SOURCES
 
@@ -197,6 +201,52 @@ def test_an_argument_that_is_not_used_is_left_out_and_named(tmp_path: Path) -> N
     problem = load_problem(Path(result.folder))
     assert [tensor.name for tensor in problem.tensors] == ["x", "out"]
     assert problem.description.endswith("; without y, which it does not use")
+
+
+def _case(result: ImportResult, place: int) -> dict[str, Any]:
+    """Return tensors of a workload, outputs empty."""
+    torch, problem = load_torch(), load_problem(Path(result.folder))
+    workload = problem.workloads[place]
+    inputs = load_oracle(problem).make_inputs(workload, np.random.default_rng(place), "normal")
+    dtypes = {one.name: getattr(torch, one.dtype) for one in problem.tensors}
+    made = {
+        name: torch.from_numpy(array.astype(np.float32)).to(dtypes[name])
+        for name, array in inputs.items()
+    }
+    outputs = (one for one in problem.tensors if one.name not in inputs)
+    shapes = {one.name: storage_shape(one, workload.axes) for one in outputs}
+    return made | {name: torch.empty(one, dtype=dtypes[name]) for name, one in shapes.items()}
+
+
+def test_the_baseline_is_the_users_module_with_the_weights_of_the_case(tmp_path: Path) -> None:
+    result = _imported(tmp_path, SOURCES["norm_gelu"], mode="eval")
+    torch = load_torch()
+    tensors = _case(result, 0)
+    (out,) = bound_call(Path(result.folder), tensors)().values()
+    x, weight, bias = (tensors[name] for name in ("x", "norm_weight", "norm_bias"))
+    normed = torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias)
+    assert torch.equal(out, torch.nn.functional.gelu(normed))
+
+
+def test_many_buffer_sets_are_compiled_once_for_each_shape(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = _imported(tmp_path, SOURCES["norm_gelu"], mode="eval")
+    torch = load_torch()
+    counter = importlib.import_module("torch._dynamo.testing").CompileCounter()
+    compiled = torch.compile
+
+    def counted(function: Any, mode: str) -> Any:
+        del mode
+        return compiled(function, backend=counter)
+
+    monkeypatch.setattr(torch, "compile", counted)
+    for _ in range(12):  # torch.compile meets a function eight times at most
+        for place in (0, 1):
+            tensors = _case(result, place)
+            (out,) = bound_call(Path(result.folder), tensors, mode="default")().values()
+            assert out.shape == tensors["out"].shape
+    assert counter.frame_count == 2
 
 
 ATTENTION = (

@@ -34,7 +34,9 @@ class Checkout:
         packages.mkdir(parents=True, exist_ok=True)
         if not (packages / "kopt").exists():
             (packages / "kopt").symlink_to(self.root)
-        place = {"PYTHONPATH": str(packages), "KOPT_HOME": str(self.home / "kopt")}
+        inherited = os.environ.get("PYTHONPATH")
+        path = os.pathsep.join([str(packages), *([inherited] if inherited else [])])
+        place = {"PYTHONPATH": path, "KOPT_HOME": str(self.home / "kopt")}
         command = ["-m", "kopt", "check", str(self.root / file), "--level", "full"]
         started = time.perf_counter()
         process = subprocess.Popen(

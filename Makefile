@@ -29,8 +29,8 @@ ifneq ($(made_in),$(CURDIR))
 $(venv)/.stamp-place: .FORCE
 endif
 
-.PHONY: run demo-llm demo-study kernelbench test test-all test-clients clients session lint types mypy pyright docs \
-	lock install bundle clean help g++ .FORCE
+.PHONY: run demo-llm demo-study kernelbench test test-all test-nightly test-clients clients session lint types mypy \
+	pyright docs lock install bundle clean help g++ .FORCE
 
 run: $(venv)/.stamp-toolkit | g++ ## search for a faster kernel on the CPU simulator: the main job
 	@echo "make run: searching $(KERNEL) on the simulator"
@@ -52,9 +52,13 @@ test: $(venv)/.stamp-test $(venv)/.stamp-torch | g++ ## run the tests but the sl
 	@echo "make test: running the tests"
 	@$(pytest) -m "not slow"
 
-test-all: test ## run the tests, then the slow ones: crashes, endings of processes, every shipped kernel
+test-all: test ## run the tests, then the slow ones but the nightly: crashes, endings of processes, every shipped kernel
 	@echo "make test-all: running the slow tests"
-	@$(pytest) -m slow
+	@$(pytest) -m "slow and not nightly"
+
+test-nightly: test-all ## run all tests: test-all, then the rest of what it runs a part of
+	@echo "make test-nightly: running the nightly tests"
+	@$(pytest) -m nightly
 
 test-clients: clients $(venv)/.stamp-test | g++ ## run the tests with real MCP clients, from npm (CLIENTS=all: Codex, Gemini, opencode too)
 	@echo "make test-clients: running the tests"

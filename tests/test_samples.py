@@ -8,7 +8,7 @@ import pytest
 from kopt.kernels.status import Status
 from kopt.tools.selftest.sample import ShippedSample, read_samples
 from support.checked_samples import CheckedSamples
-from support.samples import describe
+from support.samples import describe, is_nightly
 
 SAMPLES = read_samples()
 EVIL = [sample for sample in SAMPLES if sample.path.name.startswith("evil_")]
@@ -20,14 +20,15 @@ def _name(sample: ShippedSample) -> str:
 
 
 ONE_OF_EACH_STATUS = {sample.status: sample.name for sample in reversed(SAMPLES)}
-CASES = [
-    pytest.param(
-        sample,
-        id=_name(sample),
-        marks=() if sample.name in ONE_OF_EACH_STATUS.values() else pytest.mark.slow,
-    )
-    for sample in SAMPLES
-]
+
+
+def _marks(sample: ShippedSample) -> list[pytest.MarkDecorator]:
+    if sample.name in ONE_OF_EACH_STATUS.values():
+        return []
+    return [pytest.mark.slow, *([pytest.mark.nightly] if is_nightly(sample) else [])]
+
+
+CASES = [pytest.param(sample, id=_name(sample), marks=_marks(sample)) for sample in SAMPLES]
 
 
 @pytest.mark.parametrize("sample", CASES)

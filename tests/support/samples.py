@@ -1,11 +1,27 @@
 """What tests share of the samples: a check on the simulator, and a result in words."""
 
+from functools import lru_cache
+
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.check_result import CheckResult
 from kopt.tools.devices.device import Device
 from kopt.tools.selftest import sample as samples
 from kopt.tools.selftest.sample import ShippedSample
 from kopt.tools.sim.device import SimDevice
+
+_EVERY = 3
+"""Of the good samples, sorted by name, each of this distance is checked by `make test-all`."""
+
+
+def is_nightly(sample: ShippedSample) -> bool:
+    """Return whether the sample is left to `make test-nightly`: most good ones, no evil one."""
+    return sample.name in _nightly_names()
+
+
+@lru_cache
+def _nightly_names() -> frozenset[str]:
+    good = sorted(one.name for one in samples.read_samples() if one.name.startswith("good_"))
+    return frozenset(good) - frozenset(good[::_EVERY])
 
 
 def check_sample(

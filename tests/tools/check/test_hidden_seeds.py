@@ -135,9 +135,10 @@ def test_the_reply_does_not_follow_the_values_of_hidden_inputs(
     assert len({_reply(_submit(problem, settings, tell)) for _ in range(20)}) == 1
 
 
-@pytest.mark.slow  # a thousand full checks, 60 s
-def test_a_thousand_submissions_teach_nothing_of_the_next_hidden_inputs(
-    problem: Problem, settings: Settings
+@pytest.mark.slow  # full checks, 60 s a thousand
+@pytest.mark.parametrize("turns", [250, pytest.param(1000, marks=pytest.mark.nightly)])
+def test_submissions_teach_nothing_of_the_next_hidden_inputs(
+    problem: Problem, settings: Settings, turns: int
 ) -> None:
     """Each submission asks one bit of the hidden inputs, and fails where it is set.
 
@@ -145,7 +146,7 @@ def test_a_thousand_submissions_teach_nothing_of_the_next_hidden_inputs(
     would hold all of them after some hundred submissions.
     """
     known, table, met = Known(problem, settings), set[bytes](), list[bytes]()
-    learned = np.zeros((1000, 1), dtype=bool)
+    learned = np.zeros((turns, 1), dtype=bool)
     for turn in range(len(learned)):
         asked: list[bytes] = []
 

@@ -20,6 +20,7 @@ from kopt.tools.selftest.sample import ShippedSample, read_samples
 from kopt.tools.sim.device import SimDevice
 from support.checked_samples import CheckedSamples
 from support.job_views import done_job
+from support.samples import is_nightly
 from support.sound_replies import PAGE_TOKENS, sound
 
 pytestmark = pytest.mark.slow  # every sample over MCP
@@ -32,7 +33,13 @@ def _name(sample: ShippedSample) -> str:
     return sample.path.stem
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=_name)
+CASES = [
+    pytest.param(one, id=_name(one), marks=[pytest.mark.nightly] if is_nightly(one) else [])
+    for one in SAMPLES
+]
+
+
+@pytest.mark.parametrize("sample", CASES)
 def test_replies_to_a_sample_are_sound_and_say_where_and_what_next(
     sample: ShippedSample, checked_samples: CheckedSamples
 ) -> None:

@@ -168,11 +168,14 @@ class Exported:
 
 @lru_cache(maxsize=1)
 def _decompositions() -> Any:
-    """Return the decompositions to core ATen; recurrent layers stay whole."""
+    """Return the decompositions to core ATen; recurrent layers stay whole.
+
+    As a plain dictionary: torch's own kind of table looks through all operators in each export.
+    """
     table: Any = torch.export.default_decompositions()
     for kept in (torch.ops.aten.lstm.input, torch.ops.aten.gru.input):
         table.pop(kept, None)
-    return table
+    return table.materialize()
 
 
 def _exported(module: torch.nn.Module, given: tuple[torch.Tensor, ...]) -> Any:

@@ -16,7 +16,12 @@ from support.checked_samples import CheckedSamples
 from support.shared_caches import share_caches
 
 # `make test` says that it could not install PyTorch, and CI ends there.
-_WITH_TORCH = ["tools/pytorch/*", "server/test_new_on_sim.py", "server/test_tutorial_with_torch.py"]
+_WITH_TORCH = [
+    "tools/pytorch/*",
+    "server/test_modules_on_gpu.py",
+    "server/test_new_on_sim.py",
+    "server/test_tutorial_with_torch.py",
+]
 collect_ignore_glob = [] if find_spec("torch") else _WITH_TORCH
 
 _CONTROL_DEVICES = ("/dev/nvidiactl", "/dev/dxg")

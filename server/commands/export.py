@@ -42,6 +42,8 @@ Examples:
   kopt export fused_add_rmsnorm_b8xh4096 --as cuda -o fused_add_rmsnorm/
   kopt export run-20260101-120000-000 --as torch
   kopt export run-20260101-120000-000/12 --as tvm-ffi
+  kopt export kb/level1/l1_19_relu/reference.cu --arch sm_90a --as torch --module
+  kopt export kb/level1/l1_19_relu/reference.cu --arch sm_90a --as kernelbench
   kopt export mine.cu --kernel silu_and_mul_b8xh14336 --arch sm_90a --as cuda
 
 \b
@@ -63,7 +65,8 @@ _ARCH = re.compile(r"\.(sm_\d{2,3}[af]?)\.cu$")
     required=True,
     type=click.Choice(FORMS),
     help="cuda: C++ and CUDA sources, make and CMake. torch: a package with an operator. tvm-ffi: "
-    "a package with a function of TVM-FFI. flashinfer-trace: a Solution with its Definition.",
+    "a package with a function of TVM-FFI. flashinfer-trace: a Solution with its Definition. "
+    "kernelbench: a file with ModelNew, of a kernel for an imported module.",
 )
 @click.option(
     "-o",
@@ -72,6 +75,11 @@ _ARCH = re.compile(r"\.(sm_\d{2,3}[af]?)\.cu$")
     metavar="DIR",
     type=click.Path(path_type=Path),
     help="A new or empty folder.  [default: ./PROBLEM-FORM]",
+)
+@click.option(
+    "--module",
+    is_flag=True,
+    help="With --as torch, of a kernel for an imported module: an nn.Module with its state_dict.",
 )
 @kernel_option(required=False)
 @click.option(
@@ -82,15 +90,19 @@ _ARCH = re.compile(r"\.(sm_\d{2,3}[af]?)\.cu$")
 )
 @tune_option
 @command_body()
-def command(session: Session, winner: str, form: Form, folder: Path | None, **choice: Any) -> int:
+def command(
+    session: Session, winner: str, form: Form, folder: Path | None, *, module: bool, **choice: Any
+) -> int:
     """Write a kernel as ordinary code: sources, launcher, binding, test against the oracle."""
+    if module and form != "torch":
+        raise ToolError(f"--module is of --as torch: --as {form} has no nn.Module")
     subject = find_subject(winner, ExportChoice(**choice), session.settings)
     place = folder or Path(f"{subject.name}-{form}")
     refuse_full_folder(place)
     with status_line(quiet=session.as_json) as show:
         refuse_host_code(subject, session.settings, show)
         show("writing")
-        result = export(subject, form, place)
+        result = export(subject, form, place, module=module)
     session.show(result, export_view(result), after_export(result))
     return ExitCode.PASSED
 

@@ -14,11 +14,14 @@ from pathlib import PurePosixPath
 from kopt.config.errors import ToolError
 from kopt.config.plain_text import plain
 from kopt.kernels.problem import tensor_size_bytes
+from kopt.tools.pytorch.graph import FILE_NAME
 
 from .built_forms import cuda_files, torch_files, tvm_ffi_files
 from .device_code import DeviceCode, device_code
 from .dispatch_file import dispatch_file
 from .file_text import filled, provenance_line
+from .kernelbench_form import kernelbench_files
+from .module_form import module_files
 from .readme import readme
 from .route_file import route_file
 from .routes import Route, plan_routes
@@ -61,8 +64,8 @@ Texts = dict[str, str]
 Files = dict[str, str | bytes]
 
 
-def folder_files(subject: ExportSubject, form: Form) -> Files:
-    """Return every file of the export of `subject` as `form`.
+def folder_files(subject: ExportSubject, form: Form, *, module: bool = False) -> Files:
+    """Return every file of the export of `subject` as `form`, with `module` of an nn.Module too.
 
     Raises:
         ToolError: The kernel or its problem is not what this form can hold.
@@ -73,9 +76,10 @@ def folder_files(subject: ExportSubject, form: Form) -> Files:
     routes = plan_routes(subject)
     sources = source_files(signature, routes, code)
     return {
-        "README.md": readme(signature, routes, form),
+        "README.md": readme(signature, routes, form, module=module),
         "LICENSE": files("kopt").joinpath("LICENSE").read_text("utf-8"),
         **_form_files(signature, routes, sources, form),
+        **(module_files(signature) if module else {}),
         **_test_files(subject),
     }
 
@@ -85,6 +89,8 @@ def _form_files(
 ) -> Files:
     if form == "flashinfer-trace":
         return trace_files(signature, sources)
+    if form == "kernelbench":
+        return {**kernelbench_files(signature, routes, sources)}
     folder = "src" if form == "cuda" else f"{signature.subject.name}/csrc"
     files_of = {"cuda": cuda_files, "torch": torch_files, "tvm-ffi": tvm_ffi_files}[form]
     placed = {f"{folder}/{path}": text for path, text in sources.items()}
@@ -113,7 +119,7 @@ def source_files(signature: Signature, routes: tuple[Route, ...], code: DeviceCo
     return result | {file: filled(file, **words) for file in shared}
 
 
-def _test_files(subject: ExportSubject) -> Texts:
+def _test_files(subject: ExportSubject) -> Files:
     smallest = min(
         subject.domain,
         key=lambda workload: sum(
@@ -122,7 +128,7 @@ def _test_files(subject: ExportSubject) -> Texts:
     )
     workloads = tuple(workload.name for workload in subject.domain)
     run = filled("test_run.py", workloads=workloads, workload=smallest.name)
-    below = {"run.py": run, **oracle_files(subject)}
+    below: Files = {"run.py": run, **oracle_files(subject)}
     return {f"test/{path}": text for path, text in below.items()}
 
 
@@ -132,18 +138,20 @@ _FROM_KOPT = re.compile(r"^(\s*)from kopt\.", re.MULTILINE)
 _NOTE = "# Part of kopt, with its imports renamed. SPDX-License-Identifier: Apache-2.0\n"
 
 
-def oracle_files(subject: ExportSubject) -> dict[str, str]:
-    """Return the files by their path below the test's folder."""
+def oracle_files(subject: ExportSubject) -> Files:
+    """Return the files by their path below the test's folder; an import's with graph and arrays."""
     oracle = (subject.problem.folder / "oracle.py").read_text("utf-8")
     modules = _closure([*_ROOTS, *_imported("oracle.py", oracle)])
     folders = {str(parent) for path in modules for parent in PurePosixPath(path).parents}
-    result = {f"{PACKAGE}/{path}": _NOTE + _renamed(text) for path, text in modules.items()}
+    result: Files = {f"{PACKAGE}/{path}": _NOTE + _renamed(text) for path, text in modules.items()}
     for folder in sorted(folders):
         path = f"{PACKAGE}/{folder}/__init__.py".replace("/./", "/")
         result[path] = '"""Part of kopt: its oracle and gates."""\n'
     result["oracle.py"] = _NOTE + _renamed(oracle)
     result["problem.json"] = subject.problem.model_dump_json(indent=1, exclude={"folder"}) + "\n"
-    return result
+    place = subject.problem.folder
+    data = (*place.glob(FILE_NAME), *place.glob("*.npy"))
+    return result | {path.name: path.read_bytes() for path in data}
 
 
 def _closure(paths: list[str]) -> dict[str, str]:

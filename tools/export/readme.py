@@ -18,6 +18,7 @@ _USE: dict[Form, str] = {
     "torch": "use_torch.md.txt",
     "tvm-ffi": "use_tvm_ffi.md.txt",
     "flashinfer-trace": "use_trace.md.txt",
+    "kernelbench": "use_kernelbench.md.txt",
 }
 _NO_RECEIPT = (
     "There is no receipt: neither its results nor its speed were proven by a promotion on a GPU."
@@ -31,7 +32,9 @@ _HEADINGS = {
 """By whether there is a receipt, and whether this machine has measured what it says."""
 
 
-def readme(signature: Signature, routes: tuple[Route, ...], form: Form) -> str:
+def readme(
+    signature: Signature, routes: tuple[Route, ...], form: Form, *, module: bool = False
+) -> str:
     """Return README.md."""
     subject = signature.subject
     padded = [tensor.name for tensor in signature.outputs if tensor.layout != "row_major"]
@@ -39,6 +42,7 @@ def readme(signature: Signature, routes: tuple[Route, ...], form: Form) -> str:
         "README.md",
         **signature.words,
         form=form,
+        module=module,
         use=_USE[form],
         needs=_needs(signature),
         builds=[_cells(signature, route) for route in routes],

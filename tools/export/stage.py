@@ -39,15 +39,19 @@ class ExportResult(Record):
     """The command that builds and tests it, to be run in the folder, on a machine with a GPU."""
 
 
-def export(subject: ExportSubject, form: Form, folder: Path) -> ExportResult:
+def export(
+    subject: ExportSubject, form: Form, folder: Path, *, module: bool = False
+) -> ExportResult:
     """Write the export of `subject` as `form` to `folder`, which must not exist or be empty.
+
+    With `module` the package of torch has an nn.Module, too.
 
     Raises:
         ToolError: `folder` holds something, or the kernel is not what this form can hold.
         SetupError: The folder cannot be written.
     """
     refuse_full_folder(folder)
-    files = folder_files(subject, form)
+    files = folder_files(subject, form, module=module)
     _write(files, folder)
     problem = subject.problem
     return ExportResult(

@@ -10,8 +10,8 @@ from kopt.kernels.domain import unserved_variants
 from kopt.kernels.header import CandidateHeader
 from kopt.kernels.receipt import Receipt, ReceiptStanding
 
-Form = Literal["cuda", "torch", "tvm-ffi", "flashinfer-trace"]
-FORMS: tuple[Form, ...] = ("cuda", "torch", "tvm-ffi", "flashinfer-trace")
+Form = Literal["cuda", "torch", "tvm-ffi", "flashinfer-trace", "kernelbench"]
+FORMS: tuple[Form, ...] = ("cuda", "torch", "tvm-ffi", "flashinfer-trace", "kernelbench")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 A task is a Definition at the largest of its Workloads that can be read.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import prod
 from pathlib import Path
 
@@ -14,12 +14,10 @@ from pydantic import ValidationError
 from kopt.config.errors import ToolError
 
 from .foreign_task import ForeignTask, problem_name
-from .reading import read_text
+from .reading import json_lines, read_text
 from .safetensors_file import stored_tensor
 from .trace_model import TraceTask, trace_model
 from .trace_records import Definition, StoredInput, TraceWorkload, WorkloadLine
-
-Workloads = Mapping[str, tuple[TraceWorkload, ...]]
 
 
 def trace_tasks(root: Path) -> Iterator[ForeignTask]:
@@ -33,10 +31,12 @@ def trace_tasks(root: Path) -> Iterator[ForeignTask]:
         raise ToolError(f"{root} has no definitions/**/*.json: name a data set of FlashInfer-Trace")
     workloads = _workloads(root)
     for path in files:
-        yield definition_task(path, root, workloads)
+        yield definition_task(path, root, lambda name: workloads.get(name, ()))
 
 
-def definition_task(path: Path, root: Path, workloads: Workloads) -> ForeignTask:
+def definition_task(
+    path: Path, root: Path, workloads: Callable[[str], tuple[TraceWorkload, ...]]
+) -> ForeignTask:
     """Return the task of one Definition's file; what is wrong with it is its fault."""
     origin = path.relative_to(root).as_posix()
     text, fault = read_text(path)
@@ -47,12 +47,12 @@ def definition_task(path: Path, root: Path, workloads: Workloads) -> ForeignTask
         except ValidationError as error:
             fault = f"{path.name} is no Definition: {first_mistake(error)}"
     if definition is None:
-        name = path.stem
+        name = path.parent.name if path.stem == "definition" else path.stem
         return ForeignTask(problem_name(name), "unread", name, origin, fault=fault)
     group = problem_name(definition.op_type) if definition.op_type else "all"
     name = definition.name
     try:
-        model = _model(definition, workloads.get(name, ()), root)
+        model = _model(definition, workloads(name), root)
     except ToolError as error:
         return ForeignTask(problem_name(name), group, name, origin, fault=str(error))
     return ForeignTask(problem_name(name), group, name, origin, model)
@@ -83,14 +83,14 @@ def _stored(
     return found
 
 
-def _workloads(root: Path) -> Workloads:
+def _workloads(root: Path) -> Mapping[str, tuple[TraceWorkload, ...]]:
     """Return the workloads of each Definition; a line that is none is left out."""
     found: dict[str, list[TraceWorkload]] = {}
     for path in sorted(root.glob("workloads/**/*.jsonl")):
         text, _ = read_text(path)
-        for line in filter(str.strip, text.splitlines()):
+        for document in json_lines(text):
             try:
-                read = WorkloadLine.model_validate_json(line)
+                read = WorkloadLine.model_validate(document)
             except ValidationError:
                 continue
             found.setdefault(read.definition, []).append(read.workload)

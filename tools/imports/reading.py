@@ -1,6 +1,9 @@
 """Files of a checkout read with limits: what is wrong with one is a fault of its task alone."""
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 MAX_BYTES = 4 << 20
 """No task's text is larger."""
@@ -18,3 +21,12 @@ def read_text(path: Path) -> tuple[str, str]:
     except (OSError, UnicodeDecodeError) as error:
         said = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         return "", f"cannot read {path.name}: {said}"
+
+
+def json_lines(text: str) -> Iterator[Any]:
+    """Yield the document of each line that is JSON."""
+    for line in filter(str.strip, text.splitlines()):
+        try:
+            yield json.loads(line)
+        except ValueError:
+            continue

@@ -20,13 +20,19 @@ from kopt.tools.pytorch.importing.stage import ImportRequest, ImportResult, impo
 
 from .flashinfer_trace import trace_tasks
 from .foreign_task import ForeignTask, Selection, distinct_names
+from .gpumode import gpumode_tasks
 from .imported_task import ImportedSuite, ImportedTask
 from .kernelbench import kernelbench_tasks
+from .robust_kbench import robust_kbench_tasks
+from .sol_execbench import sol_tasks
 from .suite_folder import SuiteFolder, importing_into
 
 FORMATS: dict[str, Callable[[Path], Iterator[ForeignTask]]] = {
     "kernelbench": kernelbench_tasks,
     "trace": trace_tasks,
+    "sol": sol_tasks,
+    "robust-kbench": robust_kbench_tasks,
+    "gpumode": gpumode_tasks,
 }
 """Readers of checkouts, by the name of the format."""
 

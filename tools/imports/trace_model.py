@@ -183,8 +183,8 @@ def _like(name: str, array: npt.NDArray[np.generic], shape: str, dtype: str) -> 
     if not values.size or not np.isfinite(values).all():
         raise ToolError(f"its input {name} comes from a file whose values are not all finite")
     if values.min() >= 0.0:
-        low, width = float(values.min()), float(values.max() - values.min())
-        drawn = f"_torch.rand({shape}) * {width!r} + {low!r}"
+        least, width = float(values.min()), float(values.max() - values.min())
+        drawn = f"_torch.rand({shape}) * {width!r} + {least!r}"
     else:
         drawn = f"_torch.randn({shape}) * {float(values.std())!r} + {float(values.mean())!r}"
     return f"({drawn}).to(_torch.{dtype})"

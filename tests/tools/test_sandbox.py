@@ -37,6 +37,7 @@ def test_death_by_signal_is_a_negative_status(level: Level) -> None:
     assert run.returncode == -signal.SIGSEGV
 
 
+MINIMAL = ("PATH", "LANG", "LOGNAME", "HOME", "TMPDIR")
 REFUSED_CALLS = {
     "socketpair": 53,
     "ptrace": 101,
@@ -86,12 +87,17 @@ def test_x32_call_kills(level: Level) -> None:
     assert run.returncode == -signal.SIGSYS
 
 
+def test_a_program_that_asks_whose_it_is_gets_an_answer(level: Level) -> None:
+    run = level.run("import getpass; print(getpass.getuser())")
+    assert run.stdout == b"kopt\n"
+
+
 def test_environment_holds_nothing_of_ours(level: Level, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "made-up-secret")
     policy = replace(level.policy, environment={"KOPT_MARK": "given"})
     run = level.run("import json, os; print(json.dumps(dict(os.environ)))", policy)
     found = json.loads(run.stdout)
-    assert set(found) - {"PWD", "LC_CTYPE"} == {"PATH", "LANG", "HOME", "TMPDIR", "KOPT_MARK"}
+    assert set(found) - {"PWD", "LC_CTYPE"} == {*MINIMAL, "KOPT_MARK"}
     assert found["HOME"].startswith(str(level.work))
     assert found["TMPDIR"].startswith(str(level.work))
     assert b"made-up-secret" not in run.stdout

@@ -66,6 +66,7 @@ def worker_policy(spec: WorkerSpec, folder: Path, settings: Settings) -> Sandbox
         "HOME": str(caches),
         "FLASHINFER_WORKSPACE_BASE": str(caches),
         "CUTE_DSL_CACHE_DIR": str(caches / "cute-dsl"),
+        "TORCHINDUCTOR_CACHE_DIR": str(caches / "torch-inductor"),
     }
     if settings.cuda_home is not None:
         environment["CUDA_HOME"] = str(settings.cuda_home)

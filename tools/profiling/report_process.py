@@ -41,7 +41,7 @@ def read_report_apart(path: Path, settings: Settings) -> tuple[LaunchCounters, .
         SetupError: The sandbox cannot start here, or KOPT_HOME cannot be written.
     """
     report = path.absolute()
-    command = [os.path.abspath(sys.executable), "-P", "-m", __name__, report]
+    command: list[str | Path] = [os.path.abspath(sys.executable), "-P", "-m", __name__, report]
     with scratch_folder("ncu-report", _SCRATCH_BYTES) as folder:
         policy = worker_policy(WorkerSpec(engine="", readable=(report,)), folder, settings)
         alone = replace(policy, devices=(), wall_s=_LIMIT_S, output_bytes=_OUTPUT_BYTES)

@@ -55,6 +55,7 @@ def child_environment(policy: SandboxPolicy) -> dict[str, str]:
     return {
         "PATH": PATH,
         "LANG": "C.UTF-8",
+        "LOGNAME": "kopt",  # torch asks for it, and the password file is not readable
         "HOME": str(work / "home"),
         "TMPDIR": str(work / "tmp"),
         **policy.environment,

@@ -18,7 +18,7 @@ class SandboxPolicy:
 
     Whatever the level: no network, no new privileges, a new session, killed with its parent,
     standard input from /dev/null, and an environment that holds only `environment` and a minimal
-    PATH, LANG, HOME and TMPDIR (the last two inside `writable[0]`).
+    PATH, LANG, LOGNAME, HOME and TMPDIR (the last two inside `writable[0]`).
     """
 
     readable: tuple[Path, ...] = ()

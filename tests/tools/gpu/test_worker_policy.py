@@ -61,7 +61,12 @@ def test_libraries_keep_what_they_build_below_home(
     act(worker, "environment found")
     found = json.loads((worker.folder / "found").read_text("utf-8"))
     caches = str(settings.library_cache)
-    for name in ("HOME", "FLASHINFER_WORKSPACE_BASE", "CUTE_DSL_CACHE_DIR"):
+    for name in (
+        "HOME",
+        "FLASHINFER_WORKSPACE_BASE",
+        "CUTE_DSL_CACHE_DIR",
+        "TORCHINDUCTOR_CACHE_DIR",
+    ):
         assert found[name].startswith(caches)
     assert isinstance(act(worker, f"write {caches}/built"), StartAnswer)
 

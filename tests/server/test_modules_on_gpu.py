@@ -12,17 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from kopt.tools.export.folder_files import folder_files
 from kopt.tools.export.stage import export
 from kopt.tools.export.subject import ExportSubject
 from kopt.tools.pytorch.importing.stage import ImportResult
 from kopt.tools.pytorch.importing.user_source import load_subject
+from kopt.tools.pytorch.torch_library import load_torch
 from support.exports import write_files
 from support.stand_in_kernels import imported_subject
 from support.torch_sources import SOURCES
 
+torch = load_torch()
 pytestmark = pytest.mark.gpu
 
 NAMES = ("groups", "transformer", "norm_gelu")
@@ -54,7 +55,7 @@ def test_a_module_gives_what_the_original_gives_compiled_too(
 ) -> None:
     export(subject, "torch", tmp_path / "out", module=True)
     monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "extensions"))
-    monkeypatch.syspath_prepend(str(tmp_path / "out"))
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "out"), *sys.path])
     monkeypatch.delitem(sys.modules, subject.name, raising=False)
     made = importlib.import_module(f"{subject.name}.module")
     original, inputs = _small(subject)
@@ -70,7 +71,7 @@ def test_a_module_gives_what_the_original_gives_compiled_too(
 def test_the_exports_own_test_passes(subject: ExportSubject, tmp_path: Path) -> None:
     for form in ("torch", "kernelbench"):
         folder = tmp_path / form
-        write_files(folder_files(subject, form), folder)  # type: ignore[arg-type] # a form
+        write_files(folder_files(subject, form), folder)
         small = subject.problem.workloads[0].name
         words = [sys.executable, "test/run.py", "--workloads", small]
         environment = os.environ | {"TORCH_EXTENSIONS_DIR": str(tmp_path / f"{form}-extensions")}
@@ -86,7 +87,7 @@ def test_kernelbenchs_evaluator_accepts_model_new(
     source = os.environ.get("KERNELBENCH_SRC")
     if source is None:
         pytest.skip("KERNELBENCH_SRC names no checkout's src: its evaluator is not part of kopt")
-    monkeypatch.syspath_prepend(source)
+    monkeypatch.setattr(sys, "path", [source, *sys.path])
     evaluator = importlib.import_module("kernelbench.eval")
     text = folder_files(subject, "kernelbench")["model_new.py"]
     name = subject.name.removeprefix("task_")

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from support.torch_sources import HEAD
 
@@ -44,7 +45,7 @@ def write_kernelbench(root: Path, tasks: Mapping[str, str]) -> Path:
     return root
 
 
-def definition(name: str = "scaled_c96", **changes: object) -> dict[str, object]:
+def definition(name: str = "scaled_c96", **changes: Any) -> dict[str, Any]:
     """Return a Definition of FlashInfer-Trace."""
     return {
         "name": name,
@@ -61,7 +62,7 @@ def definition(name: str = "scaled_c96", **changes: object) -> dict[str, object]
     }
 
 
-def workload(rows: int, **inputs: object) -> dict[str, object]:
+def workload(rows: int, **inputs: object) -> dict[str, Any]:
     """Return a Workload of it."""
     given = {
         "x": {"type": "random"},
@@ -73,7 +74,7 @@ def workload(rows: int, **inputs: object) -> dict[str, object]:
 
 
 def write_trace(
-    root: Path, documents: list[dict[str, object]], workloads: list[dict[str, object]]
+    root: Path, documents: list[dict[str, Any]], workloads: list[dict[str, Any]]
 ) -> Path:
     """Write a data set of FlashInfer-Trace whose Definitions all have these workloads."""
     for document in documents:

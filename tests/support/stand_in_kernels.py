@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from kopt.config.callbacks import ignore
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem import Problem
@@ -18,6 +16,7 @@ from kopt.tools.pytorch.importing.child import export
 from kopt.tools.pytorch.importing.request import ExportRequest
 from kopt.tools.pytorch.importing.stage import ImportRequest, write_problem
 from kopt.tools.pytorch.interpreter import BoundGraph
+from kopt.tools.pytorch.torch_library import Tensor, load_torch
 
 
 def imported_subject(root: Path, name: str, text: str) -> ExportSubject:
@@ -42,7 +41,7 @@ class StandIn:
 
     problem: Problem
 
-    def __call__(self, *tensors: torch.Tensor) -> None:
+    def __call__(self, *tensors: Tensor) -> None:
         """Take the problem's tensors in their order."""
         graph = read_graph(self.problem.folder)
         given = dict(zip((one.name for one in self.problem.tensors), tensors, strict=True))
@@ -71,7 +70,7 @@ def registering(problem: Problem) -> Callable[..., None]:
         text = Path(next(one for one in sources if "torch_binding" in one)).read_text("utf-8")
         begin = text.index("library.def(")
         schema = "".join(re.findall(r'"([^"]*)"', text[begin : text.index(");", begin)]))
-        library = torch.library.Library("kopt", "FRAGMENT")
+        library = load_torch().library.Library("kopt", "FRAGMENT")
         library.define(schema)
         library.impl(problem.name, StandIn(problem), "CPU")
         KEPT.append(library)
@@ -79,5 +78,5 @@ def registering(problem: Problem) -> Callable[..., None]:
     return load
 
 
-KEPT: list[torch.library.Library] = []
+KEPT: list[object] = []
 """A library is gone with its object."""

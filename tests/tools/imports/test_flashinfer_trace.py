@@ -3,6 +3,7 @@
 import ast
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ def test_a_definition_is_a_task_at_its_largest_workload(tmp_path: Path) -> None:
     ],
 )
 def test_what_no_file_can_hold_is_the_fault_of_its_task(
-    tmp_path: Path, changes: dict[str, object], given: dict[str, object], fault: str
+    tmp_path: Path, changes: dict[str, Any], given: dict[str, object], fault: str
 ) -> None:
     root = write_trace(tmp_path, [definition(**changes)], [workload(8, **given)])
     (task,) = trace_tasks(root)
@@ -90,7 +91,7 @@ def test_inputs_of_files_are_drawn_like_their_values_and_positions_are_refused(
     (root / "blob.safetensors").write_bytes(safetensors_bytes(arrays))
     (task,) = trace_tasks(root)
     assert "_torch.rand((axis_columns,)) * 2.0 + 1.0" in task.model
-    positions = {**definition()["inputs"], "x": {"shape": ["columns"], "dtype": "int32"}}  # type: ignore[dict-item] # a mapping
+    positions = {**definition()["inputs"], "x": {"shape": ["columns"], "dtype": "int32"}}
     other = tmp_path / "other"
     root = write_trace(other, [definition(inputs=positions)], [workload(8, x=_stored("x"))])
     (root / "blob.safetensors").write_bytes(safetensors_bytes(arrays))

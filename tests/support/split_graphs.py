@@ -8,9 +8,20 @@ from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem
 from kopt.tools.pytorch.emit import emit_candidate
 from kopt.tools.pytorch.graph import Argument, Drawing, Graph, GraphInput, GraphOutput, Node, Ref
+from kopt.tools.pytorch.importing.probing import Probed
+from kopt.tools.pytorch.importing.problem_folder import fill_folder
 from kopt.tools.pytorch.importing.problem_making import ProblemText, make_problem
+from kopt.tools.pytorch.importing.sizes_as_axes import SizedGraph
+from kopt.tools.pytorch.oracle import digest_of
 from kopt.tools.pytorch.splitting.boundaries import by_blocks
 from kopt.tools.pytorch.splitting.regions import Region, regions_of
+from kopt.tools.pytorch.splitting.split_file import (
+    SPLIT_FILE,
+    WHOLE_FOLDER,
+    Split,
+    SplitPart,
+    SplitStep,
+)
 from kopt.tools.pytorch.splitting.sub_problems import SubProblem, sub_problems_of
 from kopt.tools.pytorch.stitching.part_names import PartNames
 from kopt.tools.pytorch.stitching.plan import Plan, Step
@@ -95,3 +106,50 @@ def plan_of_parts(sources: dict[str, str] | None = None) -> Plan:
 def with_header(part: PartNames, **changes: object) -> PartNames:
     """Return a part whose header has other fields."""
     return replace(part, header=part.header.model_copy(update=changes))
+
+
+def write_split(folder: Path) -> Path:
+    """Write `network` as `kopt split` would, without running it, and return the folder."""
+    regions, subs = cut_network()
+    probed = Probed(regimes=("normal",), derived=(), tiny=0.1, huge=8.0, has_rows=True)
+    whole = folder / WHOLE_FOLDER / "net"
+    axes: dict[str, str | None] = dict.fromkeys(SHAPES[0])
+    workloads = {f"w{number}": dict(shape) for number, shape in enumerate(SHAPES)}
+    sized = SizedGraph(graph=network(), axes=axes, workloads=workloads, batch="B")
+    for place, one in ((whole, sized), *((folder / sub.name, sub.sized) for sub in subs)):
+        place.mkdir(parents=True)
+        fill_folder(place, ProblemText(place.name, "a network by hand", "ieee"), one, probed)
+    steps = {
+        place: SplitStep(part=sub.name, wires=wires)
+        for sub in subs
+        for place, wires in zip(sub.places, sub.wires, strict=True)
+    }
+    split = Split(
+        whole="net",
+        folder=str(folder),
+        digest=digest_of(whole / "graph.json"),
+        cut="at its blocks",
+        weights="estimated",
+        gpu="B200",
+        workload="w1",
+        parts=tuple(
+            SplitPart(
+                name=sub.name,
+                regions=tuple(regions[place].label for place in sub.places),
+                weight=weight,
+                region_us=1.0,
+                operators=len(sub.sized.graph.nodes),
+                launches=1,
+                samples=0,
+            )
+            for sub, weight in zip(subs, (0.75, 0.25), strict=True)
+        ),
+        steps=tuple(steps[place] for place in range(len(regions))),
+        values={name: network().type_of(Ref(node=name)) for name in ("add0", "add1")},
+    )
+    (folder / SPLIT_FILE).write_text(split.model_dump_json(), "utf-8")
+    (folder / "suite.yaml").write_text(
+        "name: net_parts\nproblems:\n  net_layers_0: {weight: 0.75}\n  net_head: {weight: 0.25}\n",
+        "utf-8",
+    )
+    return folder

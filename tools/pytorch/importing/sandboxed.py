@@ -85,11 +85,8 @@ def run_child(child: Child, settings: Settings, progress: Callable[[str], None])
     Raises:
         SetupError: The sandbox does not work here, or the machine has too little memory.
     """
-    command: list[str | Path] = [
-        os.path.abspath(sys.executable),
-        *("-P", "-m", child.module),
-        child.folder,
-    ]
+    command: list[str | Path] = [os.path.abspath(sys.executable), "-P", "-m"]
+    command += [child.module, child.folder]
     with _Watch(child.folder / PROGRESS, progress):
         return run_sandboxed(command, child.policy, settings)
 

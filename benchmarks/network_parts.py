@@ -32,7 +32,7 @@ class Network:
 
 
 NETWORKS = {
-    "transformer": Network(TRANSFORMER, ("--small", "batch=2,tokens=16,width=64,vocabulary=48")),
+    "transformer": Network(TRANSFORMER, ()),
     "resnet": Network(
         RESNET,
         (

@@ -79,8 +79,8 @@ def _digest(region: Region, folder: Path) -> str:
     graph = region.graph
     renamed = {one.name: f"i{place}" for place, one in enumerate(graph.inputs)}
     renamed |= {one.name: f"n{place}" for place, one in enumerate(graph.nodes)}
-    read = {ref for node in graph.nodes for ref in refs(node)}
-    read |= {output.value for output in graph.outputs}
+    read = [ref for node in graph.nodes for ref in refs(node)]
+    read += [output.value for output in graph.outputs]
     values = {ref: Ref(node=renamed[ref.node], result=ref.result) for ref in read}
     parts: list[str] = []
     for one in graph.inputs:

@@ -27,10 +27,10 @@ def contraction_flops(graph: Graph, node: Node) -> str | None:
         return None
     sizes: list[Size] = [2, *result.shape]
     if name == "convolution":
-        weight = _shape(graph, node.args[1])
+        given, weight = (_shape(graph, one) for one in node.args[:2])
         is_transposed = bool(node.args[6]) if len(node.args) > 6 else False
         # Each input of a transposed convolution goes to each place of its kernel.
-        sizes = [2, *_shape(graph, node.args[0])] if is_transposed else sizes
+        sizes = [2, *given] if is_transposed else sizes
         sizes += weight[1:]
     else:
         first = node.args[1] if name in ("addmm", "baddbmm") else node.args[0]

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from kernelbench_child import USAGE
 from kernelbench_rows import Row, write_row
-from kernelbench_task import Clock, Pending, Task, Trial, tried
+from kernelbench_task import Clock, Pending, Task, TookTooLongError, Trial, tried
 
 from kopt.config.errors import ToolError
 from kopt.tools.pytorch.importing.exported import REQUEST
@@ -85,6 +86,8 @@ class _Import:
     def filled(self, trial: Trial, row: Row) -> Row:
         """Write the problem, and return the row of it."""
         request = ImportRequest(self.task.export, trial.output / "problems", self.task.name)
+        if self.usage.ended_with == -signal.SIGALRM:
+            raise TookTooLongError(f"its export took longer than {trial.limit_s} s")
         if self.usage.ended_with != 0:
             return row.ended("failed", self._ending())
         shutil.rmtree(request.folder / self.task.name, ignore_errors=True)
@@ -101,4 +104,4 @@ class _Import:
         if self.usage.ended_with is None:
             said = self.run.stderr_end.decode(errors="replace")[-200:]
             return f"the child of all exports ended with {self.run.returncode}: {said}"
-        return f"its export ended with {self.usage.ended_with} (-14: it took too long)"
+        return f"its export ended with {self.usage.ended_with}"

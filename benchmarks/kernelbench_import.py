@@ -115,7 +115,9 @@ def keys_of(tasks: Sequence[Task], *decisive: str) -> dict[str, str]:
 def is_kept(task: Task, keys: dict[str, str], trial: Trial, older: bool) -> bool:
     """Return whether a task has a row that need not be made again."""
     row = read_row(trial.output, task.name)
-    return row is not None and (older or row.key == keys[task.name])
+    if row is None or (row.timed_out and not row.is_imported):
+        return False
+    return older or row.key == keys[task.name]
 
 
 def import_all(pending: Sequence[Pending], trial: Trial) -> None:
@@ -128,9 +130,13 @@ def import_all(pending: Sequence[Pending], trial: Trial) -> None:
 
 
 def to_check(tasks: Sequence[Task], trial: Trial) -> list[Pending]:
-    """Return the tasks that are imported and not yet checked, those of few launches first."""
+    """Return the tasks that are imported and have no verdict yet, those of few launches first."""
     rows = [(task, read_row(trial.output, task.name)) for task in tasks]
-    found = [Pending(t, row.key, row) for t, row in rows if row and row.outcome == "imported"]
+    found = [
+        Pending(task, row.key, row)
+        for task, row in rows
+        if row is not None and row.is_imported and (row.outcome == "imported" or row.timed_out)
+    ]
     return sorted(found, key=lambda one: one.row.launches)
 
 

@@ -40,6 +40,8 @@ class Row(Record):
     launches: int = 0
     reason: str = ""
     """Why it is refused or failed."""
+    timed_out: bool = False
+    """Whether a limit of time ended it, which says as much of this machine: it is tried again."""
 
     def ended(self, outcome: Outcome, reason: str = "") -> "Row":
         """Return the row with what became of the task, and why in at most some lines."""

@@ -59,7 +59,9 @@ class Pending:
     def row(self) -> Row:
         """The row to be filled in."""
         task = self.task
-        return self.kept or Row(
+        if self.kept is not None:
+            return self.kept.model_copy(update={"timed_out": False})
+        return Row(
             level=task.level, number=task.number, name=task.name, key=self.key, outcome="failed"
         )
 
@@ -102,7 +104,9 @@ def tried(row: Row, step: Callable[[Row], Row]) -> Row:
     """Return what a step makes of a row; what it raises is the row's reason and ends no table."""
     try:
         return step(row)
-    except (KoptError, TookTooLongError) as error:
+    except TookTooLongError as error:
+        return row.ended("failed", str(error)).model_copy(update={"timed_out": True})
+    except KoptError as error:
         return row.ended("failed", str(error))
     except Exception as error:  # the outermost frame of a task: a bug is a row of the table
         return row.ended("failed", f"a bug: {type(error).__name__}: {error}")
@@ -125,4 +129,5 @@ def _checked(row: Row, trial: Trial) -> Row:
     if result.status is Status.PASSED:
         return row.ended("passed")
     said = [one.message for one in result.diagnostics if one.severity == "error"]
-    return row.ended("failed", f"{result.status}: {'; '.join(said) or result.mismatch}")
+    failed = row.ended("failed", f"{result.status}: {'; '.join(said) or result.mismatch}")
+    return failed.model_copy(update={"timed_out": result.status is Status.TIMEOUT})

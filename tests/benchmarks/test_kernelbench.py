@@ -83,6 +83,18 @@ def test_checks_take_what_is_imported_few_launches_first(tasks: list[Task], tria
     assert [one.task.number for one in to_check(tasks, trial)] == [10, 1]
 
 
+def test_what_a_limit_of_time_ended_is_tried_again(tasks: list[Task], trial: Trial) -> None:
+    keys = keys_of(tasks, "2.13", "quick")
+    ended = row(key=keys["l1_1_some_task"], outcome="failed", timed_out=True)
+    write_row(trial.output, ended)
+    assert not is_kept(tasks[0], keys, trial, older=False)
+    checked = ended.model_copy(update={"launches": 2})
+    write_row(trial.output, checked)
+    assert is_kept(tasks[0], keys, trial, older=False)
+    assert [one.task.number for one in to_check(tasks, trial)] == [1]
+    assert not to_check(tasks, trial)[0].row.timed_out
+
+
 def test_a_row_that_is_damaged_is_none(trial: Trial) -> None:
     write_row(trial.output, row())
     (trial.output / "rows" / "l1_1_some_task.json").write_text("{", "utf-8")

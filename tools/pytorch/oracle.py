@@ -79,12 +79,16 @@ class ImportedOracle:
         return {given.name: draw_input(given, draw) for given in self.graph.inputs}
 
     def expected(
-        self, inputs: Arrays, scalars: Mapping[str, Any], workload: Workload | None = None
+        self,
+        inputs: Arrays,
+        scalars: Mapping[str, Any],
+        workload: Workload | None = None,
+        samples: int = SAMPLES,
     ) -> dict[str, Expected]:
         """Return every output with the spread that honest roundings leave in it."""
         with self._bound(inputs, workload) as (bound, tensors):
             exact = {name: _array(value) for name, value in bound.run(tensors).items()}
-            spread = self._spread(bound, tensors, exact)
+            spread = self._spread(bound, tensors, exact, samples)
         types = {o.name: self.graph.type_of(o.value).dtype for o in self.graph.outputs}
         return {name: _expected(exact[name], spread[name], types[name]) for name in exact}
 
@@ -113,14 +117,18 @@ class ImportedOracle:
         }
 
     def _spread(
-        self, bound: BoundGraph, tensors: Mapping[str, Any], exact: Mapping[str, Any]
+        self,
+        bound: BoundGraph,
+        tensors: Mapping[str, Any],
+        exact: Mapping[str, Any],
+        samples: int,
     ) -> dict[str, npt.NDArray[np.float64]]:
         """Return the standard deviation of each output over runs with sampled roundings."""
         torch = load_torch()
         elements = sum(one.numel() for one in tensors.values()) + sum(
             e.size for e in exact.values()
         )
-        count = FEW_SAMPLES if elements > MANY_ELEMENTS else SAMPLES
+        count = FEW_SAMPLES if elements > MANY_ELEMENTS else samples
         squares = {name: np.zeros(array.shape) for name, array in exact.items()}
         for seed in range(count):
             generator = torch.Generator().manual_seed(seed)

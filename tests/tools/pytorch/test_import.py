@@ -249,26 +249,6 @@ def test_many_buffer_sets_are_compiled_once_for_each_shape(
     assert counter.frame_count == 2
 
 
-ATTENTION = (
-    HEAD
-    + """def attention(q, k, v):
-    return F.scaled_dot_product_attention(q, k, v)
-
-batch, heads, length = 32, 16, 256
-width = 48
-
-def get_inputs():
-    return [torch.randn(batch, heads, length, width) for _ in range(3)]
-"""
-)
-
-
-def test_a_size_that_scales_the_scores_is_kept_at_the_small_shape(tmp_path: Path) -> None:
-    result = _imported(tmp_path, ATTENTION)
-    assert "width" not in result.changed
-    assert len(result.changed) == 3
-
-
 def test_a_function_too_large_for_this_machine_is_imported_with_a_warning(tmp_path: Path) -> None:
     text = SOURCES["relu"].replace("4096, 16384", "2 * 1048576, 1048576")
     text = text.replace("torch.relu(x)", "torch.minimum(x, torch.tensor(0.5))")

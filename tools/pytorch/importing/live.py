@@ -28,6 +28,7 @@ class LiveSubject:
 
     module: Any
     inputs: tuple[Any, ...]
+    inner: frozenset[str] = frozenset()
 
     @property
     def knobs(self) -> Mapping[str, int]:

@@ -22,11 +22,31 @@ def named_integers(
         is_assigned = isinstance(statement, ast.Assign | ast.AnnAssign)
         counts = isinstance(statement, ast.FunctionDef) and statement.name in functions
         names = {id(value): name for name, value in _assigned(statement)}
-        for node in ast.walk(statement) if is_assigned or counts else ():
-            if isinstance(node, ast.Constant) and type(node.value) is int and node.value > above:
-                name = names.get(id(node), f"{node.lineno}:{node.col_offset}")
-                found.setdefault(name, []).append(node)
+        for node in _integers(statement, above) if is_assigned or counts else ():
+            found.setdefault(names.get(id(node), _place(node)), []).append(node)
     return found
+
+
+def inner_integers(
+    tree: ast.Module, functions: Collection[str], above: int
+) -> dict[str, list[ast.Constant]]:
+    """Return the integers of the file's classes, and of its functions but `functions`."""
+    found: dict[str, list[ast.Constant]] = {}
+    for statement in tree.body:
+        if isinstance(statement, ast.ClassDef | ast.FunctionDef) and statement.name not in functions:
+            for node in _integers(statement, above):
+                found.setdefault(_place(node), []).append(node)
+    return found
+
+
+def _integers(statement: ast.stmt, above: int) -> Iterator[ast.Constant]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Constant) and type(node.value) is int and node.value > above:
+            yield node
+
+
+def _place(node: ast.Constant) -> str:
+    return f"{node.lineno}:{node.col_offset}"
 
 
 def _assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:

@@ -29,6 +29,8 @@ _TINY = (2.0**-12, 2.0**-6, 2.0**-3)
 _HUGE = (2.0**12, 2.0**6, 2.0**3, 2.0)
 _OF_SPREAD = 0.1
 """The most that the budget may take of what the results spread."""
+_FIRST_SAMPLES = 3
+"""Runs that are enough where they leave a budget of a tenth of what it may be."""
 _SAME = 1e-9
 
 
@@ -136,12 +138,17 @@ def _drawn(asked: Probe, oracle: ImportedOracle, regime: str, seed: int) -> Inpu
 def _tried(asked: Probe, oracle: ImportedOracle, regime: str) -> str | None:
     try:
         inputs = _drawn(asked, oracle, regime, 1)
+        first = oracle.expected(inputs, {}, asked.workload, _FIRST_SAMPLES)
+        if _unfit(first, _OF_SPREAD / 10, near_zero=True) is None:
+            return None
         return _unfit(oracle.expected(inputs, {}, asked.workload), near_zero=True)
     except ToolError as error:
         return str(error)
 
 
-def _unfit(expected: Mapping[str, Expected], *, near_zero: bool = False) -> str | None:
+def _unfit(
+    expected: Mapping[str, Expected], of_spread: float = _OF_SPREAD, *, near_zero: bool = False
+) -> str | None:
     """Return why these results could not be judged; None if they can."""
     for name, entry in expected.items():
         rounded = np.asarray(entry.rounded, dtype=np.float64)
@@ -155,7 +162,7 @@ def _unfit(expected: Mapping[str, Expected], *, near_zero: bool = False) -> str 
         budget = float(np.sqrt(np.mean(np.square(entry.slack))))
         if not np.isfinite(budget):
             return f"roundings of {name} leave no number"
-        if budget > _OF_SPREAD * spread and not (near_zero and spread == 0.0 == budget):
+        if budget > of_spread * spread and not (near_zero and spread == 0.0 == budget):
             return (
                 f"roundings may move {name} by {budget:.2g}, and its results spread by {spread:.2g}"
             )

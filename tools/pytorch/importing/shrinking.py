@@ -1,7 +1,8 @@
 """Small sizes at which a function calls the same operators: what a check can run on a CPU.
 
-Integers of the source are halved, the largest first, as long as the function still runs on fake
-tensors, calls the same operators with the same numbers, and no dimension vanishes.
+Integers of the source are halved, the largest first and those within its classes last, as long as
+the function still runs on fake tensors, calls the same operators with the same numbers, and no
+dimension vanishes.
 """
 
 from collections.abc import Mapping
@@ -56,7 +57,8 @@ def shrink(subject: Subject, official: FakeRun) -> dict[str, int]:
     stuck: set[str] = set()
     while work > TARGET and search.tries < _TRIES:
         now = {**subject.knobs, **search.values}
-        names = sorted((n for n in now if n not in stuck and now[n] > LEAST), key=lambda n: -now[n])
+        free = [n for n in now if n not in stuck and now[n] > LEAST]
+        names = sorted(free, key=lambda n: (n in subject.inner, -now[n]))
         if not names:
             break
         run, changed = _smaller(search, now, names[0])
@@ -72,14 +74,22 @@ def shrink(subject: Subject, official: FakeRun) -> dict[str, int]:
 def _smaller(
     search: _Search, now: Mapping[str, int], name: str
 ) -> tuple[FakeRun | None, dict[str, int]]:
-    """Halve one integer, or else all that have its value."""
+    """Halve one integer, or else all that have its value, or else all that are not few.
+
+    What is twice as large as another often has to stay so.
+    """
+    inner = search.subject.inner
+    near = [other for other in now if name in inner or other not in inner]
     changed = {name: _half(now[name])}
-    run = search.attempt(changed)
-    if run is None:
-        together = {other: _half(n) for other, n in now.items() if n == now[name]}
-        if len(together) > 1:
-            return search.attempt(together), together
-    return run, changed
+    for group in ([name], [n for n in near if now[n] == now[name]], near):
+        halves = {other: _half(now[other]) for other in group if now[other] > _FEW or other == name}
+        if halves == changed and group != [name]:
+            continue
+        run = search.attempt(halves)
+        if run is not None:
+            return run, halves
+        changed = halves
+    return None, changed
 
 
 def _half(value: int) -> int:

@@ -1,7 +1,8 @@
 """The user's Python: loaded, its integers found, a module and its inputs made at other sizes.
 
 Runs in the child. The integers of a file are those in its top-level assignments and in the
-functions that give inputs; of anything else those of its example inputs and constructor.
+functions that give inputs, and last the widths within its classes; of anything else those of its
+example inputs and constructor.
 """
 
 import ast
@@ -17,11 +18,13 @@ from typing import Any, Protocol, cast
 from kopt.config.errors import ToolError
 from kopt.tools.pytorch.torch_library import load_torch, parts_of
 
-from .named_integers import named_integers
+from .named_integers import inner_integers, named_integers
 from .request import ExportRequest
 
 LEAST = 4
 """Integers up to this one stay: kernel sizes, strides, counts of layers."""
+_NARROW = 15
+"""Integers of the user's classes and functions up to this one stay: kernel sizes, mostly."""
 
 
 class Subject(Protocol):
@@ -30,6 +33,11 @@ class Subject(Protocol):
     @property
     def knobs(self) -> Mapping[str, int]:
         """The integers that may be made smaller, with the user's values."""
+        ...
+
+    @property
+    def inner(self) -> frozenset[str]:
+        """Those of them that are made smaller last: widths within the user's classes."""
         ...
 
     def build(self, values: Mapping[str, int]) -> tuple[Any, tuple[Any, ...]]:
@@ -157,6 +165,7 @@ class FileSubject:
     path: Path
     tree: ast.Module = field(init=False)
     places: dict[str, list[ast.Constant]] = field(init=False)
+    inner: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
         """Find the integers."""
@@ -166,7 +175,10 @@ class FileSubject:
             raise ToolError(f"cannot read {self.path}: {error}") from error
         self._inputs = self.request.inputs or "get_inputs"
         self._init = self.request.init or "get_init_inputs"
-        self.places = named_integers(self.tree, (self._inputs, self._init), above=LEAST)
+        givers = (self._inputs, self._init)
+        inner = inner_integers(self.tree, givers, above=_NARROW)
+        self.places = {**named_integers(self.tree, givers, above=LEAST), **inner}
+        self.inner = frozenset(inner)
         self._values = {name: int(at[0].value) for name, at in self.places.items()}  # type: ignore[arg-type] # only integers are kept
         self.has_inputs = ":" in self._inputs or self._inputs in {
             one.name for one in self.tree.body if isinstance(one, ast.FunctionDef)
@@ -194,6 +206,7 @@ class ShapedSubject:
 
     request: ExportRequest
     module: ModuleType = field(init=False)
+    inner: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Load the source and find out what it is called with."""

@@ -45,7 +45,7 @@ demo-study: $(venv)/.stamp-toolkit | g++ ## with and without memory on four kern
 	@echo "make demo-study: comparing searches on the simulator with a scripted model"
 	@PYTHONPATH=tests $(venv)/bin/python benchmarks/demo_study.py $(STUDY_FLAGS)
 
-kernelbench: $(venv)/.stamp-test $(venv)/.stamp-torch | g++ ## import KernelBench's tasks and check their kernels on the simulator (KERNELBENCH=its checkout)
+kernelbench: $(venv)/.stamp-torch $(venv)/.stamp-kernelbench | g++ ## import KernelBench's tasks and check their kernels on the simulator (KERNELBENCH=its checkout)
 	@KERNELBENCH="$(KERNELBENCH)" $(venv)/bin/python benchmarks/kernelbench_import.py $(KERNELBENCH_FLAGS)
 
 test: $(venv)/.stamp-test $(venv)/.stamp-torch | g++ ## run the tests but the slow ones: six minutes on two cores
@@ -130,7 +130,7 @@ $(venv)/.stamp-toolkit: pyproject.toml constraints.txt $(venv)/.stamp-place
 	@$(pip) install -qq -c constraints.txt -e '.[toolkit,docs]'
 	@touch $@
 
-$(venv)/.stamp-test $(venv)/.stamp-lint $(venv)/.stamp-site: $(venv)/.stamp-%: pyproject.toml $(venv)/.stamp-toolkit
+$(venv)/.stamp-test $(venv)/.stamp-lint $(venv)/.stamp-site $(venv)/.stamp-kernelbench: $(venv)/.stamp-%: pyproject.toml $(venv)/.stamp-toolkit
 	@echo "make: installing the $* tools into $(venv)"
 	@$(pip) install -qq -c constraints.txt --group $*
 	@touch $@
@@ -143,6 +143,7 @@ $(venv)/.stamp-torch: pyproject.toml $(venv)/.stamp-toolkit | $(venv)/.stamp-tes
 		"goes with the CUDA compiler here; the tests of tools/pytorch are left out"; }
 	@touch $@
 $(venv)/.stamp-site: | $(venv)/.stamp-lint
+$(venv)/.stamp-kernelbench: | $(venv)/.stamp-torch
 
 g++:
 	@command -v $${KOPT_CXX:-g++} >/dev/null || { echo "kopt needs g++ for the simulator;" \

@@ -27,15 +27,23 @@ class _Search:
     official: FakeRun
     values: dict[str, int] = field(default_factory=dict[str, int])
     tries: int = 0
+    failed: set[frozenset[tuple[str, int]]] = field(default_factory=set[frozenset[tuple[str, int]]])
+    """Values at which it is another function, or none."""
 
     def attempt(self, changed: Mapping[str, int]) -> FakeRun | None:
         """Return the run at other values if it is the same function; None if it is not."""
+        values = {**self.values, **changed}
+        if frozenset(values.items()) in self.failed:
+            return None
         self.tries += 1
         try:
-            run = fake_run(self.subject.build, {**self.values, **changed})
+            run = fake_run(self.subject.build, values)
         except Exception:  # the user's code at sizes that do not fit together: any error means no
+            run = None
+        if run is None or not _is_same(run, self.official):
+            self.failed.add(frozenset(values.items()))
             return None
-        return run if _is_same(run, self.official) else None
+        return run
 
 
 def _is_same(run: FakeRun, official: FakeRun) -> bool:
@@ -76,15 +84,17 @@ def _smaller(
 ) -> tuple[FakeRun | None, dict[str, int]]:
     """Halve one integer, or else all that have its value, or else all that are not few.
 
-    What is twice as large as another often has to stay so.
+    What is twice as large as another often has to stay so. The widths of a network fit together:
+    they are halved all at once first.
     """
     inner = search.subject.inner
     near = [other for other in now if name in inner or other not in inner]
-    changed = {name: _half(now[name])}
-    for group in ([name], [n for n in near if now[n] == now[name]], near):
+    groups = [[name], [n for n in near if now[n] == now[name]], near]
+    if name in inner:
+        groups = [sorted(inner), near, *groups[1::-1]]
+    changed = dict[str, int]()
+    for group in groups:
         halves = {other: _half(now[other]) for other in group if now[other] > _FEW or other == name}
-        if halves == changed and group != [name]:
-            continue
         run = search.attempt(halves)
         if run is not None:
             return run, halves

@@ -48,6 +48,24 @@ def get_init_inputs():
     return [channels, doubled]
 """
 
+GROUPS = """class Model(nn.Module):
+    def __init__(self, wide, groups):
+        super().__init__()
+        self.fc, self.norm = nn.Linear(wide, wide), nn.GroupNorm(groups, wide)
+
+    def forward(self, x):
+        return self.norm(self.fc(x))
+
+batch = 256
+wide, groups = 2048, 128
+
+def get_inputs():
+    return [torch.rand(batch, wide)]
+
+def get_init_inputs():
+    return [wide, groups]
+"""
+
 ATTENTION = """def attention(q, k, v):
     return F.scaled_dot_product_attention(q, k, v)
 
@@ -82,6 +100,21 @@ def test_widths_within_a_class_are_made_smaller_and_kernel_sizes_are_not(tmp_pat
 def test_a_size_that_is_twice_another_stays_so(tmp_path: Path) -> None:
     changed = _changed(tmp_path, TWICE)
     assert changed["doubled"] == 2 * changed["length"]
+
+
+def test_a_group_of_a_norm_keeps_some_of_its_elements(tmp_path: Path) -> None:
+    changed = _changed(tmp_path, GROUPS)
+    assert changed["wide"] // changed["groups"] >= 4
+
+
+@pytest.mark.parametrize("scaled", ["x * 30", "x / 48", "torch.clamp(x, -1, 30)"])
+def test_a_number_that_a_class_computes_with_is_no_width(scaled: str, tmp_path: Path) -> None:
+    text = WIDE_INSIDE.replace("self.down(F.relu(self.up(x)))", f"self.down({scaled})")
+    text = text.replace("flatten(1)", "flatten(1)\n        x = self.up(x)")
+    changed = _changed(tmp_path, text)
+    subject = load_subject(ExportRequest(source=str(tmp_path / "model.py")))
+    assert {subject.knobs[name] for name in changed}.isdisjoint({30, 48})
+    assert 2048 in {subject.knobs[name] for name in changed}
 
 
 @pytest.mark.parametrize("call", ["(q, k, v)", "(q, k, v, is_causal=True)"])

@@ -24,12 +24,14 @@ class FakeRun:
     operators: tuple[tuple[str, tuple[float, ...]], ...]
     """Each with its floating-point arguments, in order."""
     shapes: tuple[tuple[int, ...], ...]
-    """Of every tensor that was made, and of weights and inputs before them."""
+    """Of every tensor that was made, of weights and inputs before them, and of groups of norms."""
     weights: tuple[tuple[int, ...], ...]
     """Of parameters and buffers."""
     work: int
     """Elements made, and multiplications in their units."""
     inputs: tuple[tuple[int, ...], ...]
+    numbers: tuple[int, ...]
+    """Integers that operators compute with, in order: no sizes, strides or dimensions."""
 
 
 def fake_run(build: Any, values: Any) -> FakeRun:
@@ -40,6 +42,7 @@ def fake_run(build: Any, values: Any) -> FakeRun:
 
     operators: list[tuple[str, tuple[float, ...]]] = []
     shapes: list[tuple[int, ...]] = []
+    numbers: list[int] = []
     work = 0
 
     class Recorder(base):  # type: ignore[misc] # torch's classes are Any here
@@ -52,6 +55,14 @@ def fake_run(build: Any, values: Any) -> FakeRun:
             if "scaled_dot_product" in str(func) and "scale" not in (kwargs or {}):
                 floats += (float(args[0].shape[-1]),)  # it scales by the root of this size
             operators.append((str(func), floats))
+            numbers.extend(
+                one
+                for one, taken in zip(args, func._schema.arguments, strict=False)
+                if type(one) is int and "int" not in str(taken.type).lower()
+            )
+            if "native_group_norm" in str(func):
+                channels, places, groups = args[4:7]
+                shapes.append((int(channels * places // groups),))  # what one statistic is of
             each = 1 + _terms(str(func), args) // MULTIPLIES_PER_ELEMENT
             for one in parts_of(result) or (result,):
                 if isinstance(one, torch.Tensor):
@@ -68,7 +79,8 @@ def fake_run(build: Any, values: Any) -> FakeRun:
         shapes += [*weights, *given]
         with Recorder():
             module(*inputs)
-    return FakeRun(tuple(operators), tuple(shapes), weights, work + sum(map(prod, given)), given)
+    work += sum(map(prod, given))
+    return FakeRun(tuple(operators), tuple(shapes), weights, work, given, tuple(numbers))
 
 
 @contextmanager

@@ -33,7 +33,10 @@ def inner_integers(
     """Return the integers of the file's classes, and of its functions but `functions`."""
     found: dict[str, list[ast.Constant]] = {}
     for statement in tree.body:
-        if isinstance(statement, ast.ClassDef | ast.FunctionDef) and statement.name not in functions:
+        if (
+            isinstance(statement, ast.ClassDef | ast.FunctionDef)
+            and statement.name not in functions
+        ):
             for node in _integers(statement, above):
                 found.setdefault(_place(node), []).append(node)
     return found

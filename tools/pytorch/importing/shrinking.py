@@ -26,6 +26,8 @@ class _Search:
     subject: Subject
     official: FakeRun
     values: dict[str, int] = field(default_factory=dict[str, int])
+    numbers: tuple[int, ...] = ()
+    """What operators compute with at `values`."""
     tries: int = 0
     failed: set[frozenset[tuple[str, int]]] = field(default_factory=set[frozenset[tuple[str, int]]])
     """Values at which it is another function, or none."""
@@ -40,10 +42,14 @@ class _Search:
             run = fake_run(self.subject.build, values)
         except Exception:  # the user's code at sizes that do not fit together: any error means no
             run = None
-        if run is None or not _is_same(run, self.official):
+        if run is None or not _is_same(run, self.official) or not self._keeps(changed, run):
             self.failed.add(frozenset(values.items()))
             return None
         return run
+
+    def _keeps(self, changed: Mapping[str, int], run: FakeRun) -> bool:
+        """Return whether no integer of a class that is computed with was taken for a width."""
+        return self.subject.inner.isdisjoint(changed) or run.numbers == self.numbers
 
 
 def _is_same(run: FakeRun, official: FakeRun) -> bool:
@@ -60,7 +66,7 @@ def _is_same(run: FakeRun, official: FakeRun) -> bool:
 
 def shrink(subject: Subject, official: FakeRun) -> dict[str, int]:
     """Return smaller values of some of the subject's integers; none where nothing can shrink."""
-    search = _Search(subject, official)
+    search = _Search(subject, official, numbers=official.numbers)
     work = official.work
     stuck: set[str] = set()
     while work > TARGET and search.tries < _TRIES:
@@ -74,7 +80,7 @@ def shrink(subject: Subject, official: FakeRun) -> dict[str, int]:
             stuck.add(names[0])
             continue
         search.values.update(changed)
-        work = run.work
+        search.numbers, work = run.numbers, run.work
     _set_batch_apart(search)
     return {name: value for name, value in search.values.items() if value != subject.knobs[name]}
 

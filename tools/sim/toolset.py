@@ -104,7 +104,7 @@ class SimToolset:
 
 @lru_cache
 def find_toolset(settings: Settings) -> SimToolset:
-    """Return the toolset, building it if this g++ has not built it yet (about 6 s of CPU).
+    """Return the toolset, building it if this g++ has not built it yet.
 
     Raises:
         SetupError: g++ is missing, cannot compile the runtime, or KOPT_HOME cannot be written.

@@ -3,7 +3,8 @@
 quick: one visible seed of normal inputs under both poisons, natural schedule.
 full:  every regime, spread over the visible and the hidden seeds, each run under the next schedule
        and the other poison; `zero_blocks` under both, for there any code may be right and only the
-       pair tells whether it was written. Larger workloads have one visible and one hidden seed.
+       pair tells whether it was written. Larger workloads have one visible and one hidden seed,
+       the largest a hidden one alone.
        They meet `assorted` inputs, which have every regime in rows of one call, and, where no
        smaller workload has met them alone, those that depend on more than a row. Every workload
        meets hidden ordinary inputs with the problem's scalars, too: visible inputs are known to
@@ -124,6 +125,27 @@ def _special_of_large(problem: Problem, turn: int, *, is_first: bool) -> tuple[s
     if problem.row_axis is not None:
         return (ASSORTED, *_ONLY_LARGE) if is_first else (ASSORTED,)
     return tuple(_SPECIAL) if is_first else (_MANY_SCALES, _SPECIAL[turn % len(_SPECIAL)])
+
+
+def without_known(
+    problem: Problem, cases: tuple[InputCase, ...], named: Workload
+) -> tuple[InputCase, ...]:
+    """Return the cases without visible ordinary inputs of large workloads that meet hidden ones.
+
+    Hidden inputs of the same kind prove more; visible ones only let a report show values. The
+    smallest workload, and the one that a call names, keep theirs.
+    """
+    kept = {named.name, *(case.workload.name for case in cases[:1])}
+    met = {case.workload.name for case in cases if case.hidden and case.regime == _ORDINARY}
+    return tuple(
+        case
+        for case in cases
+        if case.hidden
+        or case.regime != _ORDINARY
+        or case.workload.name in kept
+        or case.workload.name not in met
+        or not is_large(problem, case.workload)
+    )
 
 
 def is_large(problem: Problem, workload: Workload) -> bool:

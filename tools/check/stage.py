@@ -22,7 +22,7 @@ from kopt.kernels.status import Status
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.device import Device, ExecutionOutcome, Program
 
-from .cases import HIDDEN_SEEDS, Seeds, plan_cases
+from .cases import HIDDEN_SEEDS, Seeds, plan_cases, without_known
 from .hidden_seeds import draw_hidden_seeds
 from .hidden_shapes import draw_hidden_shapes, narrowing_note
 from .oracle_memory import refuse_too_large
@@ -139,7 +139,8 @@ def _batches(
     problem = request.case.problem
     seeds = Seeds(request.seeds, draw_hidden_seeds(HIDDEN_SEEDS) if is_full else ())
     regimes = drawn_regimes(load_oracle(problem))
-    named = plan_cases(problem, run_workloads(plans, device), request.level, seeds, regimes)
+    planned = plan_cases(problem, run_workloads(plans, device), request.level, seeds, regimes)
+    named = without_known(problem, planned, request.case.workload)
     drawn = draw_hidden_shapes(request.case, compiled, gpu, named, regimes)
     every = CheckPlans(drawn.case, {**plans.plans, **drawn.plans})
     final = every.final(drawn.compiled, gpu, simulated=device.gpu is None)

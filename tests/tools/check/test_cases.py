@@ -13,6 +13,7 @@ from kopt.tools.check.cases import (
     Seeds,
     buffer_bytes,
     plan_cases,
+    without_known,
 )
 from kopt.tools.check.unwritten_gate import POISONS
 from support.synthetic_check import synthetic_problem
@@ -94,6 +95,39 @@ def test_a_large_workload_has_one_visible_and_one_hidden_seed(problem: Problem) 
     assert (assorted.seed, assorted.hidden) == (1001, True)
     schedules = {case.runs[0].schedule_seed for case in (visible, ordinary, assorted)}
     assert len(schedules) == 3
+
+
+def test_hidden_inputs_stand_for_visible_ones_at_a_large_workload(problem: Problem) -> None:
+    large, small = problem.workloads[:2]
+    planned = plan_cases(problem, problem.workloads, "full", SEEDS)
+    cases = without_known(problem, planned, small)
+    assert [case for case in cases if case.workload != large] == [
+        case for case in planned if case.workload != large
+    ]
+    met = [(case.regime, case.hidden) for case in cases if case.workload == large]
+    assert met == [("normal", True), ("assorted", True)]
+
+
+def test_a_large_workload_without_rows_keeps_its_special_visible_inputs(problem: Problem) -> None:
+    whole = problem.model_copy(update={"row_axis": None})
+    large, small = whole.workloads[:2]
+    cases = without_known(whole, plan_cases(whole, whole.workloads, "full", SEEDS), small)
+    found = [case.regime for case in cases if case.workload == large and not case.hidden]
+    assert found
+    assert "normal" not in found
+
+
+def test_visible_inputs_stay_where_a_report_shows_them(problem: Problem) -> None:
+    large = problem.workloads[0]
+    for workloads, named in ((problem.workloads, large), ((large,), problem.workloads[1])):
+        planned = plan_cases(problem, workloads, "full", SEEDS)
+        assert without_known(problem, planned, named) == planned
+
+
+def test_visible_inputs_stay_where_there_are_no_hidden_ones(problem: Problem) -> None:
+    for level, seeds in (("quick", SEEDS), ("full", Seeds(SEEDS.visible))):
+        planned = plan_cases(problem, problem.workloads, level, seeds)
+        assert without_known(problem, planned, problem.workloads[1]) == planned
 
 
 def test_a_large_workload_meets_every_regime_in_rows_of_one_call(problem: Problem) -> None:

@@ -34,6 +34,11 @@ class Sizes:
 
     knobs: Mapping[str, int]
 
+    @property
+    def inner(self) -> frozenset[str]:
+        """None of them."""
+        return frozenset()
+
     def build(self, values: Mapping[str, int]) -> tuple[Any, tuple[Any, ...]]:
         """Refuse: only its integers are asked for."""
         raise AssertionError(values)

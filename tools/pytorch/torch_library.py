@@ -39,5 +39,5 @@ def parts_of(value: Any) -> tuple[Any, ...] | None:
 
 def module_of(node: Any) -> str:
     """Return the path of the innermost module that calls a node of torch.export's graph."""
-    stack = list((node.meta.get("nn_module_stack") or {}).values())
-    return str(stack[-1][0]) if stack else ""
+    stack: dict[str, tuple[str, Any]] = node.meta.get("nn_module_stack") or {}
+    return next(reversed(stack.values()))[0] if stack else ""

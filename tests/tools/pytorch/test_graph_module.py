@@ -26,7 +26,7 @@ class _Attention(nn.Module):
 
 
 def _exported() -> Exported:
-    torch.manual_seed(1)
+    torch.manual_seed(1)  # pyright: ignore[reportUnknownMemberType] # a partial stub
     return Exported(_Attention(), [(torch.randn(2, 5, 16),), (torch.randn(3, 9, 16),)])
 
 

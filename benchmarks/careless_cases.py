@@ -206,6 +206,9 @@ CASES = (
     Case("new", 2, "kopt new"),
     Case("new missing.py", 2, "missing.py"),
     Case("suite run void", 2, "suite.yaml"),
+    Case("split void -o parts", 2, "imported problem"),
+    Case("stitch void -o whole.cu", 2, "kopt split"),
+    Case("import kernelbench void -o kb", 2, "void"),
     # environment
     Case("list", 2, "nowhere", set={"KOPT_PROBLEMS": "nowhere"}),
     Case(f"run --kernel {_ID}", 3, "KOPT_HOME", set={"KOPT_HOME": "/proc/kopt"}),

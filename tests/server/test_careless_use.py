@@ -53,7 +53,7 @@ def test_a_missing_gpu_is_refused_rather_than_replaced(kopt: Kopt, reference: Pa
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (("--device", "gpu"), "auto, sim, cuda:0"),
+        (("--device", "gpu"), "auto, sim (the CPU simulator), cuda:0"),
         (("--seeds", "1,x"), "not a list of whole numbers"),
         (("--seeds", ""), "not a list of whole numbers"),
         (("--tune", "BLOCK"), "NAME=NUMBER"),

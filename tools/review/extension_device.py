@@ -156,7 +156,7 @@ def _policy(place: ExtensionPlace, folder: Path, readable: tuple[Path, ...]) -> 
     if place.settings.problems is not None:
         own.add(place.settings.problems.absolute())
     kept = [path for path in base.readable if path not in own and not path.is_relative_to(home)]
-    names = ("FLASHINFER_WORKSPACE_BASE", "CUTE_DSL_CACHE_DIR")
+    names = ("FLASHINFER_WORKSPACE_BASE", "CUTE_DSL_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
     environment = {name: text for name, text in base.environment.items() if name not in names}
     environment |= {"HOME": str(folder), "TORCH_CUDA_ARCH_LIST": _torch_arch(place.arch)}
     if place.gpu_uuid is not None:

@@ -143,7 +143,7 @@ def test_a_run_that_pauses_goes_on_with_its_own_gpu_only(
     ending = kopt("run", "--kernel", KERNEL, "--device", "cuda:0", *words)
     assert ending.code == ExitCode.INTERRUPTED
     assert asked
-    run = ending.document["message"].split("--resume ")[1]
+    run = ending.document["message"].split("--resume ")[1].split()[0]
 
     twin(facts=H100.model_copy(update={"uuid": "GPU-2"}))
     refused = kopt("run", "--resume", run, *words)

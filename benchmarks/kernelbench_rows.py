@@ -29,7 +29,7 @@ class Row(Record):
     level: int
     number: int
     name: str
-    """Of the problem that it becomes."""
+    """The name of the problem that the task becomes."""
     key: str
     """Hash of kopt's sources and of the task's file."""
     outcome: Outcome

@@ -18,9 +18,9 @@ class SuiteSearch:
 
     kernel: str
     folder: Path
-    """Of its problem."""
+    """The folder that the task's problem was found in."""
     share: float
-    """Of the budget of all runs."""
+    """The part of the whole budget that this run may spend, 0 to 1."""
 
     def session(self, session: Session) -> Session:
         """Return `session` where the task's problem is the user's own."""

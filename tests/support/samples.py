@@ -10,7 +10,7 @@ from kopt.tools.selftest.sample import ShippedSample
 from kopt.tools.sim.device import SimDevice
 
 _EVERY = 3
-"""Of the good samples, sorted by name, each of this distance is checked by `make test-all`."""
+"""`make test-all` checks every third good sample, by name; `make test-nightly` the others."""
 
 
 def is_nightly(sample: ShippedSample) -> bool:

@@ -20,7 +20,7 @@ class ImportedTask(Record):
     origin: str
     """The file that it comes from, below the checkout."""
     digest: str
-    """Of the task's text: another text is imported anew."""
+    """SHA-256 of the task's text; a task with another one is imported anew."""
     kopt: str
     """The version that imported it; a refusal is tried again by another one."""
     outcome: Outcome

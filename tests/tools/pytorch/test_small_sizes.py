@@ -36,7 +36,7 @@ class Sizes:
 
     @property
     def inner(self) -> frozenset[str]:
-        """None of them."""
+        """Return no name: no integer is made smaller last."""
         return frozenset()
 
     def build(self, values: Mapping[str, int]) -> tuple[Any, tuple[Any, ...]]:

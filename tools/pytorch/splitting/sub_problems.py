@@ -28,7 +28,7 @@ class SubProblem:
     """Regions that are equal up to names."""
 
     name: str
-    """Of its problem."""
+    """The name of the problem that stands for them."""
     sized: SizedGraph
     """Its tensors have the names of the first region."""
     places: tuple[int, ...]

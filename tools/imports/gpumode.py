@@ -84,7 +84,7 @@ def _read(path: Path, root: Path) -> _Task:
     text, fault = read_text(path)
     try:
         document: object = yaml.safe_load(text) if not fault else None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         fault = f"{_TASK} is no YAML: {str(error).splitlines()[0]}"
         document = None
     if fault:

@@ -15,6 +15,8 @@ def on_cpu(text: str, name: str) -> str:
         tree = ast.parse(text)
     except SyntaxError as error:
         raise ToolError(f"{name} is no Python: {error.msg}, line {error.lineno}") from error
+    except (ValueError, RecursionError, MemoryError) as error:  # NUL bytes; nested without end
+        raise ToolError(f"{name} is no Python: {error}") from error
     return ast.unparse(_OnCpu().visit(tree))
 
 

@@ -28,5 +28,5 @@ def json_lines(text: str) -> Iterator[Any]:
     for line in filter(str.strip, text.splitlines()):
         try:
             yield json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):  # the second for brackets without end
             continue

@@ -58,7 +58,7 @@ def _model(path: Path) -> str:
         raise ToolError(fault)
     try:
         document: object = json.loads(settings)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ToolError(f"{_CONFIG} is no JSON: {error}") from error
     if not isinstance(document, dict):
         raise ToolError(f"{_CONFIG} is no mapping")

@@ -41,5 +41,5 @@ def stored_tensor(path: Path, key: str) -> npt.NDArray[Any]:
             return np.frombuffer(file.read(end - begin), dtype).reshape(shape)
     except OSError as error:
         raise ToolError(f"cannot read {path.name}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ToolError(f"{path.name} has no whole tensor {key!r}: {error}") from error

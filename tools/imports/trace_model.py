@@ -106,7 +106,7 @@ def axis_expression(text: str, definition: Definition) -> str:
     """
     try:
         tree = ast.parse(text.strip(), mode="eval")
-    except SyntaxError as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ToolError(f"the axis expression {text[:80]!r} is none") from error
     for node in ast.walk(tree):
         allowed = (

@@ -1,5 +1,7 @@
 """Samples on a GPU that lets everything pass: what the simulator beside it catches."""
 
+from dataclasses import replace
+
 import pytest
 
 from kopt.config.errors import SetupError
@@ -29,7 +31,9 @@ def test_races_and_wild_accesses_are_caught_beside_a_gpu_and_honest_kernels_pass
 ) -> None:
     chosen = [one for one in read_samples() if one.name in (*CAUGHT, *GOOD)]
     gpu = BlindGpu()
-    result = run_selftest(SelftestRequest(chosen, "sm_90a"), gpu, settings)
+    several = replace(settings, jobs=3)
+    result = run_selftest(SelftestRequest(chosen, "sm_90a"), gpu, several)
+    assert [one.name for one in result.samples] == [one.name for one in chosen]
     assert {one.name: one.outcome for one in result.samples} == {
         one.name: SampleOutcome.AS_EXPECTED for one in chosen
     }

@@ -1,5 +1,6 @@
 """What a self-test found: sample by sample, and how many of each kind were caught or let pass."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Literal
 
@@ -69,11 +70,12 @@ class SelftestResult(Record):
     holds: bool = True
     """Whether no evil sample passed and no good one was refused."""
 
-    def with_sample(self, sample: SampleResult) -> "SelftestResult":
-        """Return the result with one sample more."""
-        wrong = sample.outcome in (SampleOutcome.MISSED, SampleOutcome.REFUSED)
-        added = {"samples": (*self.samples, sample), "holds": self.holds and not wrong}
-        return self.model_copy(update=added)
+    def with_samples(self, samples: Iterable[SampleResult]) -> "SelftestResult":
+        """Return the same test with these samples."""
+        found = tuple(samples)
+        wrong = (SampleOutcome.MISSED, SampleOutcome.REFUSED)
+        holds = not any(one.outcome in wrong for one in found)
+        return self.model_copy(update={"samples": found, "holds": holds})
 
 
 def outcome_of(expected: Status, status: Status) -> SampleOutcome:

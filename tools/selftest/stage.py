@@ -1,8 +1,9 @@
 """The self-test stage: every sample checked on one device, as a user's candidate would be."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass, replace
+from itertools import groupby
 from time import perf_counter
 
 from kopt.config.callbacks import ignore
@@ -39,8 +40,9 @@ def run_selftest(
 ) -> SelftestResult:
     """Return what became of every sample; `keep` is given the result so far after each.
 
-    `settings.jobs` samples are under way at a time, at most eight. A sample that only the simulator
-    cannot run says nothing about a GPU and is left out there.
+    `settings.jobs` samples of a kernel are under way at a time, at most eight, and one kernel after
+    the other: a GPU's worker serves one problem. A sample that only the simulator cannot run
+    says nothing about a GPU and is left out there.
 
     Raises:
         SetupError: No compiler, or KOPT_HOME cannot be written.
@@ -53,21 +55,33 @@ def run_selftest(
         planned=len(taken),
         left_out=tuple(one.name for one in request.samples if one not in taken),
     )
-    workers = max(1, min(settings.jobs, _MOST_AT_ONCE, len(taken)))
-    shared = replace(settings, jobs=max(1, settings.jobs // workers))
     left = TimeLeft(len(taken))
+    request.progress(f"{left.place(0)} samples done")
     done: dict[str, SampleResult] = {}
-    with thread_pool(workers, "selftest") as pool:
-        futures = [pool.submit(_checked, one, device, request.arch, shared) for one in taken]
-        request.progress(f"{left.place(0)} samples done")
-        for number, future in enumerate(as_completed(futures), start=1):
-            found = future.result()
-            done[found.name] = found
-            result = result.with_samples(done[one.name] for one in taken if one.name in done)
-            keep(result)
-            told = f"{left.place(number)} samples done{left.left(number + 1)}"
-            request.progress(f"{told}: {found.name}")
+    for found in _results(taken, device, request.arch, settings):
+        done[found.name] = found
+        result = result.with_samples(done[one.name] for one in taken if one.name in done)
+        keep(result)
+        told = f"{left.place(len(done))} samples done{left.left(len(done) + 1)}"
+        request.progress(f"{told}: {found.name}")
     return result
+
+
+def _results(
+    samples: Sequence[ShippedSample], device: Device, arch: str, settings: Settings
+) -> Iterator[SampleResult]:
+    """Yield results as they come, those of one kernel before those of the next."""
+    workers = min(settings.jobs, _MOST_AT_ONCE)
+    shared = replace(settings, jobs=settings.jobs // workers)
+    with thread_pool(workers, "selftest") as pool:
+        for _, group in groupby(sorted(samples, key=_kernel), key=_kernel):
+            futures = [pool.submit(_checked, one, device, arch, shared) for one in group]
+            for future in as_completed(futures):
+                yield future.result()
+
+
+def _kernel(sample: ShippedSample) -> str:
+    return sample.kernel
 
 
 def _is_of_sim(sample: ShippedSample) -> bool:

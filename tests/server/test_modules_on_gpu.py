@@ -24,7 +24,11 @@ from support.stand_in_kernels import imported_subject
 from support.torch_sources import SOURCES
 
 torch = load_torch()
-pytestmark = pytest.mark.gpu
+pytestmark = [
+    pytest.mark.gpu,
+    # torch 2.11 uses its own deprecated decorators when its compiler is imported.
+    pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning"),
+]
 
 NAMES = ("groups", "transformer", "norm_gelu")
 """Weights in several launches; a stored mask; bfloat16."""

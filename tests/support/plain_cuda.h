@@ -17,6 +17,7 @@
 #define __shared__ static
 #define __launch_bounds__(...)
 #define __syncthreads plain_cuda::barrier
+#define __shfl_down_sync(mask, value, distance) plain_cuda::shfl_down(value, distance)
 
 namespace plain_cuda {
 
@@ -34,6 +35,19 @@ inline void (*entry)(void**);
 inline void** values;
 
 inline void barrier() { swapcontext(&fibers[running], &host); }
+
+inline unsigned shuffled[1024];
+
+// Every thread of the block takes part, as in a warp whose lanes all do.
+inline unsigned shfl_down(unsigned value, int distance) {
+  const int t = running;
+  shuffled[t] = value;
+  barrier();
+  const bool is_inside = t % 32 + distance < 32;
+  const unsigned found = shuffled[is_inside ? t + distance : t];
+  barrier();
+  return found;
+}
 
 inline void fiber_main() {
   entry(values);

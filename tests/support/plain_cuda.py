@@ -26,7 +26,7 @@ from kopt.tools.cuda.include_tree import cuda_include_folders
 
 Array = npt.NDArray[Any]
 _HERE = Path(__file__).parent
-_KERNEL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\(\w+\) )?(\w+)\(([^)]*)\)')
+_KERNEL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(([^)]*)\)')
 _POISON = 0xA5
 
 
@@ -97,7 +97,7 @@ def _unit(number: int, source: str, plan: LaunchPlan) -> str:
     kernels = {match[1]: match[2] for match in _KERNEL.finditer(text)}
     bodies = _KERNEL.split(text)
     has_barrier = {
-        name: "__syncthreads" in body or "merged_in_block" in body
+        name: any(name in body for name in ("__syncthreads", "merged_in_block", "merged_in_row"))
         for name, body in zip(bodies[1::3], bodies[3::3], strict=True)
     }
     lines = [f"#define {name} {value}" for name, value in plan.defines.items()]

@@ -1,8 +1,8 @@
 """The first candidate of an imported PyTorch function: kernels that are right and readable.
 
-It is where a search starts, not where it ends: each node that is no index expression is a kernel
-or part of one, named after the node, with the user's line above it. Whether it is right is decided
-by `kopt check` like any candidate.
+It is where a search starts, not where it ends. What is made row by row is one kernel; otherwise
+each node that is no index expression is a kernel or part of one. Kernels are named after nodes,
+with the user's line above. Whether it is right is decided by `kopt check` like any candidate.
 """
 
 import re
@@ -17,6 +17,8 @@ from .lowering.cuda_types import STORED
 from .lowering.device_functions import device_functions
 from .lowering.folds import FOLD_FUNCTIONS
 from .lowering.graph_lowering import lowered
+from .lowering.program import Program
+from .lowering.row_functions import ROW_FUNCTIONS
 from .lowering.scratch_arena import Slot, arranged
 from .lowering.sizes import DEFAULT_PARTS
 
@@ -26,11 +28,14 @@ _TUNE = {
     "PARTS": (DEFAULT_PARTS, 32, 128, 256),
     "TILE": (64, 32, 128),
     "TILE_K": (16, 8, 32),
+    "ROW": (256, 128, 512),
+    "ROWS": (1, 2, 4, 8),
 }
 """Threads of a block: one for each result, and those that reduce together; blocks that share one
-result; results of a block of a contraction along each side, and terms that it reads at once."""
-_MOST_SHARED = "TILE * TILE_K <= 2048"
-"""Two padded tiles of float64 in the 48 KiB that every kernel has."""
+result; results of a block of a contraction along each side, and terms that it reads at once;
+threads of a row, and rows of a block."""
+_TUNE_WHERE = {"TILE": "TILE * TILE_K <= 2048", "ROW": "ROW * ROWS <= 1024"}
+"""Two padded tiles of float64 in the 48 KiB that every kernel has; threads of a block."""
 _AXIS = re.compile(r"\bKOPT_([A-Z][A-Z0-9]*)\b")
 
 
@@ -54,25 +59,27 @@ def emit_candidate(problem: Problem, graph: Graph) -> str:
         )
     slots = arranged(kernels, program.sizes)
     code = "\n\n".join(_kernel_text(kernel) for kernel in kernels)
-    functions = device_functions(code, FOLD_FUNCTIONS)
-    parts = (_header(problem, kernels, slots, code), _includes(code), functions, code)
+    functions = device_functions(code, {**ROW_FUNCTIONS, **FOLD_FUNCTIONS})
+    parts = (_header(problem, program, slots, code), _includes(code), functions, code)
     return "\n".join(part for part in parts if part) + "\n"
 
 
-def _header(problem: Problem, kernels: list[Kernel], slots: dict[Buffer, Slot], code: str) -> str:
-    plan = [_launch(kernel, slots) for kernel in kernels]
+def _header(problem: Problem, program: Program, slots: dict[Buffer, Slot], code: str) -> str:
+    plan = [_launch(kernel, slots) for kernel in program.launched()]
     names = _used_tune(code, plan)
     axes = sorted(set(_AXIS.findall(code)), key=list(problem.axes).index)
+    values = {**_TUNE, **program.tune}
     lines = [
         "/* kopt: 1",
         "family: other",
-        'note: "starting point, generated: a kernel for each operator that is no index expression"',
+        f'note: "starting point, generated: {program.note}"',
     ]
     if names:
-        shown = ", ".join(f"{name}: [{', '.join(map(str, _TUNE[name]))}]" for name in names)
+        shown = ", ".join(f"{name}: [{', '.join(map(str, values[name]))}]" for name in names)
         lines.append(f"tune: {{{shown}}}")
-    if "TILE" in names:
-        lines.append(f"tune_where: [{_MOST_SHARED}]")
+    limits = [where for name, where in _TUNE_WHERE.items() if name in names]
+    if limits:
+        lines.append(f"tune_where: [{', '.join(limits)}]")
     if axes:
         lines.append(f"specialize: [{', '.join(axes)}]")
     lines.append("flags: {fast_math: false}")
@@ -101,6 +108,7 @@ def _launch(kernel: Kernel, slots: dict[Buffer, Slot]) -> str:
 
 def _includes(code: str) -> str:
     wanted = ["cmath", "limits", "type_traits"]
+    wanted += ["cstring", "initializer_list"] * ("op::pack_length" in code)
     wanted += ["cuda_bf16.h"] * ("bfloat16" in code) + ["cuda_fp16.h"] * ("half" in code)
     return "\n" + "\n".join(f"#include <{name}>" for name in sorted(wanted)) + "\n"
 

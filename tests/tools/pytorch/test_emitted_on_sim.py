@@ -100,8 +100,23 @@ def _one(op: str, *args: Argument, to: ValueType = MATRIX) -> Graph:
 
 TRIALS = {
     "tiles": _Trial(_tiles(), {"B": 37, "N": 21}, _scaled_product, {"TILE": 32, "TILE_K": 8}),
-    "a_block_for_each_row": _Trial(
-        _one("_softmax.default", 1, False), {"B": 3, "N": 301}, _softmax, {"REDUCE": 128}
+    "several_rows_of_a_block": _Trial(
+        _one("_softmax.default", 1, False),
+        {"B": 3, "N": 304},
+        _softmax,
+        {"ROW": 32, "ROWS": 2},
+    ),
+    "a_row_of_several_warps": _Trial(
+        _one("_softmax.default", 1, False),
+        {"B": 3, "N": 301},
+        _softmax,
+        {"ROW": 64, "ROWS": 1},
+    ),
+    "a_block_for_each_column": _Trial(
+        _one("_softmax.default", 0, False),
+        {"B": 301, "N": 3},
+        lambda given: _softmax({"x": given["x"].T}).T,
+        {"REDUCE": 128},
     ),
     "two_launches": _Trial(
         _one("sum.dim_IntList", (1,), to=value_type(ROWS)),

@@ -11,6 +11,8 @@ from .call import Call
 from .cuda_types import STORED
 from .operator_table import check_dtypes, lowering_of, pointwise_operators
 from .program import CHEAP, Program, has_pending
+from .row_kernel import NotRowByRowError
+from .rows import RowProgram
 from .sizes import SizeTable, shape_of
 from .values import Constant, Stored, Value, converted
 
@@ -20,18 +22,28 @@ _MOST_STEPS = 12
 
 
 def lowered(problem: Problem, graph: Graph) -> Program:
-    """Return the kernels that compute the outputs of `graph`.
+    """Return the kernels that compute the outputs of `graph`: one for all that is done by row.
 
     Raises:
         UnsupportedOperator: An operator or dtype has no lowering.
     """
-    program = Program(SizeTable(problem))
+    rows = RowProgram(SizeTable(problem))
+    try:
+        _lower_into(rows, graph)
+        rows.write()
+    except NotRowByRowError:
+        program = Program(SizeTable(problem))
+        _lower_into(program, graph)
+        return program
+    return rows
+
+
+def _lower_into(program: Program, graph: Graph) -> None:
     nodes = needed_nodes(graph)
     driver = _Driver(program, graph, nodes)
     for node in nodes:
         driver.lower(node)
     driver.finish()
-    return program
 
 
 def needed_nodes(graph: Graph) -> list[Node]:
@@ -100,13 +112,13 @@ class _Driver:
         output = self._outputs.get(place)
         if output is not None:
             value = converted(value, output.dtype, self._program.sizes)
-            return self._program.realise(value, output)
+            return self._program.output(value, output)
         if isinstance(value, Constant | Stored):
             return value
         is_shared = len(self._users.get(place, ())) > 1
         is_unwritten = is_shared and has_pending(value) and not self._meet_again(place)
         if is_shared and (value.cost > CHEAP or is_unwritten):
-            return self._program.realise(value)
+            return self._program.shared(value)
         return self._program.limited(value)
 
     def _meet_again(self, place: _Place) -> bool:
@@ -130,4 +142,4 @@ class _Driver:
     def finish(self) -> None:
         """Copy what is returned twice, or as it came."""
         for place, buffer in self._copies:
-            self._program.realise(self._values[place], buffer)
+            self._program.output(self._values[place], buffer)

@@ -7,7 +7,8 @@ from .call import Call
 from .contraction import Contraction, Operand, contracted
 from .cuda_types import cast, computed, number
 from .folds import SUM
-from .reduction import Reduction, reduced
+from .reduction import Reduction
+from .reduction_kernels import reduced
 from .sizes import ONE
 from .values import Index, Pointwise, Value, broadcast
 

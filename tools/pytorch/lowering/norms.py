@@ -6,7 +6,8 @@ from .body import Body
 from .call import Call
 from .cuda_types import cast, computed, number
 from .folds import EXPONENTIALS, moments
-from .reduction import Reduction, reduced
+from .reduction import Reduction
+from .reduction_kernels import reduced
 from .sizes import ONE, Shape
 from .values import Index, Pointwise, Value, Viewed, converted
 from .views import reshaped

@@ -6,7 +6,8 @@ from .body import Body
 from .call import Call
 from .cuda_types import FLOATS, computed, number
 from .folds import FIRST_LARGEST, LARGEST, SUM
-from .reduction import Reduction, reduced
+from .reduction import Reduction
+from .reduction_kernels import reduced
 from .sizes import Shape, literal, product
 from .values import Computed, Guarded, Index, Pointwise, Value
 from .windows import Window, read_at, windows

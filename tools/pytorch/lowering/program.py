@@ -8,6 +8,7 @@ from kopt.tools.pytorch.graph import Node
 from .body import Body
 from .buffers import Buffer, Grid, Kernel, Use, per_element
 from .cuda_types import stored
+from .reduction import Reduction
 from .sizes import Shape, Size, SizeTable, product
 from .values import Index, Pointwise, Stored, Value, Viewed
 
@@ -97,6 +98,10 @@ class Program:
     kernels: list[Kernel] = field(default_factory=list[Kernel])
     node: Node | None = None
     """The one that is being lowered: kernels are called after it."""
+    tune: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
+    """Values of tune parameters that depend on the sizes, the default first."""
+    note: str = "a kernel for each operator that is no index expression"
+    """What the kernels are, for the candidate's header."""
     _moved: dict[Buffer, Buffer] = field(default_factory=dict[Buffer, Buffer])
     """Results that turned out to be outputs: what was written to scratch goes there."""
     _names: set[str] = field(default_factory=set[str])
@@ -117,7 +122,7 @@ class Program:
             write: Writes the statements.
             origin: The node where it begins, if that is not the one that is being lowered.
         """
-        body = Body()
+        body = self.body()
         grid = write(body)
         body.lines.insert(0, f"  {_index_type(body)}")
         text = body.text()
@@ -133,6 +138,10 @@ class Program:
         self.kernels.append(
             Kernel(name, comment, text, uses, grid.blocks, grid.threads, grid.bounds, grid.smem)
         )
+
+    def body(self) -> Body:
+        """Return the empty body of a kernel."""
+        return Body()
 
     def unique(self, label: str) -> str:
         """Return `label`, with a number if another buffer of the program has it."""
@@ -203,6 +212,19 @@ class Program:
 
         self.kernel(label, write)
         return Stored(target, value.shape)
+
+    def reduced_in_row(self, reduction: Reduction, name: str) -> "tuple[Value, ...] | None":
+        """Return the results where the program has a way of its own to reduce (rows.py)."""
+        del reduction, name
+        return None
+
+    def shared(self, value: Value) -> Value:
+        """Return `value` for several readers, who would compute it again."""
+        return self.realise(value)
+
+    def output(self, value: Value, into: Buffer) -> Value:
+        """Return `value` for its readers after it is stored in an output."""
+        return self.realise(value, into)
 
     def once(self, value: Value) -> Value:
         """Return `value` for a reader that reads it several times."""

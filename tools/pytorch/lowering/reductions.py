@@ -18,7 +18,8 @@ from .folds import (
     Fold,
     moments,
 )
-from .reduction import Reduction, reduced
+from .reduction import Reduction
+from .reduction_kernels import reduced
 from .sizes import product
 from .values import Value, converted
 from .views import reshaped

@@ -1,0 +1,157 @@
+"""The body of a kernel whose threads read and write several neighbours of a row at a time.
+
+What is computed for the element `col` of a row is written inside a loop over `v`, the elements of a
+pack. A load whose position is `col` plus what does not change inside the pack becomes one load of
+the pack before that loop.
+"""
+
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from .body import Body
+from .buffers import Buffer
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_OPAQUE = re.compile(r"[?%<>&|]| - | / ")
+_CONSTANT = re.compile(
+    r"\d+|KOPT_\w+|Index\((?:\d+|KOPT_\w+)\)|\((?:[\d\s+*/()-]|KOPT_\w+|Index\b)*\)"
+)
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Neighbours in a row of a buffer, as many as a thread reads at a time."""
+
+    name: str
+    buffer: Buffer
+    base: str
+    """Position of the first of them, from `first`, its place in the row."""
+
+
+@dataclass
+class RowBody(Body):
+    """The statements of a kernel that makes rows."""
+
+    packs: dict[tuple[Buffer, str], Pack] = field(default_factory=dict[tuple[Buffer, str], Pack])
+    divisors: set[str] = field(default_factory=set[str])
+    """Constants that must be multiples of a pack's length."""
+    _definitions: dict[str, str] = field(default_factory=dict[str, str])
+    """Of what is defined inside the loop over a pack."""
+    _outside: set[str] = field(default_factory=lambda: {"row", "first"})
+    """Positions that have a name before the first loop."""
+    _depth: int | None = None
+    """Of the scopes, inside the loop over a pack."""
+    _is_closed: bool = False
+    """Whether loops have begun, so that names are defined too late for the first load."""
+
+    def let(self, ctype: str, text: str) -> str:
+        """Return the name of a constant of this value."""
+        name = super().let(ctype, text)
+        if ctype == "Index" and name != text:
+            if self._depth is not None:
+                self._definitions[name] = text
+            elif not self._is_closed:
+                self._outside.add(name)
+        return name
+
+    def begin(self) -> None:
+        """Say that the loops begin: what is named from here on is not known to the first loads."""
+        self._is_closed = True
+
+    @contextmanager
+    def lanes(self, position: str) -> Generator[None]:
+        """Write the loop over the elements of a pack; `position` is that of the element `col`."""
+        self.line("#pragma unroll")
+        with self.block("for (int v = 0; v < VEC; ++v)"):
+            place = len(self.lines)
+            self._definitions = {"at": position}
+            self._depth = len(self._scopes)
+            yield
+            self._depth = None
+            for name, text in (("at", position), ("col", "first + v")):
+                if re.search(rf"\b{name}\b", "\n".join(self.lines[place:])):
+                    self.lines.insert(
+                        place, f"{'  ' * len(self._scopes)}const Index {name} = {text};"
+                    )
+
+    def load(self, buffer: Buffer, position: str) -> str:
+        """Return the code that names the element at `position`: of a pack where that can be."""
+        pack = self.pack(buffer, position)
+        return f"{pack.name}.at[v]" if pack else super().load(buffer, position)
+
+    def pack(self, buffer: Buffer, position: str) -> Pack | None:
+        """Return the pack in which the element at `position` is number `v`; None for no pack."""
+        if self._depth != len(self._scopes) or buffer in self.written:
+            return None  # under a condition, or of what this kernel writes
+        base = self.base(position)
+        if base is None:
+            return None
+        self.pointer(buffer)
+        count = sum(one.buffer is buffer for one in self.packs.values())
+        name = f"{buffer.label}_pack{count + 1 if count else ''}"
+        return self.packs.setdefault((buffer, base), Pack(name, buffer, base))
+
+    def base(self, position: str) -> str | None:
+        """Return the position of a pack's first element; None if `position` runs otherwise."""
+        terms = self._terms(position)
+        if terms.count("col") != 1:
+            return None
+        others = [one for one in terms if one not in ("col", "0")]
+        divisors: list[str] = []
+        for term in others:
+            words = set(_WORD.findall(term))
+            known = {one for one in words if one.startswith("KOPT_") or one == "Index"}
+            if not words <= self._outside | known:
+                return None
+            constants = [one for one in _factors(term) if _CONSTANT.fullmatch(one)]
+            if not constants:
+                return None
+            divisors.append(" * ".join(constants))
+        self.divisors.update(divisors)
+        return " + ".join((*others, "first"))
+
+    def _terms(self, text: str) -> list[str]:
+        """Return what is added up in `text`, names of the loop replaced by what they stand for."""
+        if _OPAQUE.search(_outermost(text)):
+            return [f"({self._replaced(text)})"]
+        terms: list[str] = []
+        for term in _parted(text, " + "):
+            if term in self._definitions:
+                terms += self._terms(self._definitions[term])
+            else:
+                terms.append(self._replaced(term))
+        return terms
+
+    def _replaced(self, text: str) -> str:
+        def meaning(found: re.Match[str]) -> str:
+            known = self._definitions.get(found[0])
+            return found[0] if known is None else f"({self._replaced(known)})"
+
+        return _WORD.sub(meaning, text)
+
+
+def _factors(term: str) -> list[str]:
+    return _parted(term, " * ")
+
+
+def _parted(text: str, sign: str) -> list[str]:
+    """Return the parts of `text` between signs that stand in no parentheses."""
+    parts, depth, start = list[str](), 0, 0
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and text.startswith(sign, place):
+            parts.append(text[start:place])
+            start = place + len(sign)
+    return [*parts, text[start:]]
+
+
+def _outermost(text: str) -> str:
+    """Return `text` without what stands in parentheses."""
+    kept, depth = "", 0
+    for character in text:
+        depth -= character == ")"
+        kept += character if depth == 0 else ""
+        depth += character == "("
+    return kept

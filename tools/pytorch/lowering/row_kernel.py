@@ -1,0 +1,279 @@
+"""The kernel that makes rows: loads, reductions whose results all threads get, and stores."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .body import Body
+from .buffers import Buffer, Grid
+from .cuda_types import STORED, cast, computed, stored
+from .folds import LARGEST, SUM, Fold
+from .program import store
+from .reduction import Reduction
+from .reduction_kernels import added, sum_dtype
+from .row_body import Pack, RowBody
+from .sizes import Shape, Size, product
+from .values import Index, Value
+
+_PACK_BYTES, _MOST_IN_PACK = 16, 8
+_KEPT_BYTES = 256
+"""What a thread keeps of its rows at most, in registers."""
+_SIZES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2}
+
+
+class NotRowByRowError(Exception):
+    """The function is not made row by row; lower it kernel by kernel."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowResult:
+    """A result of a reduction over the row that a thread works on."""
+
+    reduction: Reduction
+    dtype: str
+    cost: int = 1
+
+    @property
+    def shape(self) -> Shape:
+        """The reduction's."""
+        return self.reduction.shape
+
+    @property
+    def sources(self) -> frozenset[Buffer]:
+        """Those of the elements."""
+        return self.reduction.value.sources
+
+    def at(self, body: Body, index: Index) -> str:
+        """Return its name.
+
+        Raises:
+            NotRowByRowError: `index` is in another row.
+        """
+        given = body.given.get(self)
+        if given is None or given[0] != index:
+            raise NotRowByRowError("a result of one row is needed in another")
+        return given[1]
+
+
+@dataclass(frozen=True)
+class RowOutput:
+    """What is stored where."""
+
+    value: Value
+    buffer: Buffer
+
+
+@dataclass(frozen=True)
+class RowPlan:
+    """Rows, what is reduced in each, and what is stored."""
+
+    outer: Shape
+    inner: Shape
+    results: tuple[tuple[RowResult, ...], ...]
+    outputs: tuple[RowOutput, ...]
+
+
+def write_rows(plan: RowPlan, body: Body) -> Grid:
+    """Write the statements of the kernel.
+
+    Raises:
+        NotRowByRowError: An element depends on another row's reduction.
+    """
+    assert isinstance(body, RowBody)
+    return _RowWriter(plan, body).write()
+
+
+class _RowWriter:
+    def __init__(self, plan: RowPlan, body: RowBody) -> None:
+        self._plan = plan
+        self._body = body
+        self._rows = product(plan.outer)
+        self._length = product(plan.inner)
+        self._kept: Index = ()
+
+    def write(self) -> Grid:
+        body, plan = self._body, self._plan
+        body.spans.append((self._rows,))
+        body.line("const int lane = threadIdx.x % ROW;")
+        body.line("const Index given = Index(blockIdx.x) * ROWS + threadIdx.x / ROW;")
+        body.line(f"const bool is_row = given < {self._rows.code};")
+        body.line(f"const Index row = is_row ? given : {self._rows.factor} - 1;")
+        self._kept = body.split("row", plan.outer)
+        start = len(body.lines)
+        body.begin()
+        for number, results in enumerate(plan.results, 1):
+            self._reduce(results, f"state{number}")
+        wide = [one for one in plan.outputs if self._is_wide(one)]
+        if wide:
+            self._store(wide)
+        narrow = [one for one in plan.outputs if not self._is_wide(one)]
+        if narrow:
+            with body.block("if (is_row && lane == 0)"):
+                for one in narrow:
+                    index = self._narrow_index(one)
+                    store(body, one.buffer, index, one.value.at(body, index))
+        body.lines[start:start] = self._beginning(wide)
+        blocks = f"ceil_div({self._rows.header}, ROWS)"
+        return Grid(blocks, "ROW * ROWS", "__launch_bounds__(ROW * ROWS) ")
+
+    def _is_wide(self, output: RowOutput) -> bool:
+        rank = len(self._plan.outer) + len(self._plan.inner)
+        narrow = (*self._plan.outer, *(_one(extent) for extent in self._plan.inner))
+        shape = output.buffer.shape
+        return len(shape) == rank and (shape != narrow or self._length.literal == 1)
+
+    def _narrow_index(self, output: RowOutput) -> Index:
+        missing = len(output.buffer.shape) - len(self._kept)
+        return (*self._kept, *("0" for _ in range(missing)))
+
+    def _reduce(self, results: tuple[RowResult, ...], state: str) -> None:
+        """Write the loops of a reduction, and name its results."""
+        reduction, body = results[0].reduction, self._body
+        fold, ctype = reduction.fold, reduction.element
+        if fold.state == "Moments":
+            total = self._folded(reduction, SUM, f"{state}_sum")
+            count = f"{ctype}({self._length.code})"
+            mean = body.let(ctype, f"{total}.total / {count}")
+            squares = self._folded(
+                reduction, SUM, f"{state}_squares", lambda x: f"({x} - {mean}) * ({x} - {mean})"
+            )
+            given = f"{{{count}, {mean}, {squares}.total}}"
+            body.line(f"const op::Moments<{ctype}> {state} = {given};")
+        elif fold.state == "Exponentials":
+            largest = f"{self._folded(reduction, LARGEST, f'{state}_largest')}.best"
+            total = self._folded(
+                reduction, SUM, f"{state}_total", lambda x: f"std::exp({x} - {largest})"
+            )
+            given = f"{{{largest}, {total}.total}}"
+            body.line(f"const op::Exponentials<{ctype}> {state} = {given};")
+        else:
+            self._folded(reduction, fold, state)
+        for text, one in zip(fold.results, results, strict=False):
+            code = re.sub(r"\bstate\b", state, text).format(T=ctype, count=self._length.code)
+            made = ctype if one.dtype not in ("bool", "int64") else "auto"
+            name = body.fresh("result")
+            body.line(f"const {made} {name} = {code};")
+            value = body.let(computed(one.dtype), cast(name, sum_dtype(ctype), one.dtype))
+            body.given[one] = (reduction.result_index(self._kept), value)
+
+    def _folded(
+        self,
+        reduction: Reduction,
+        fold: Fold,
+        state: str,
+        prepare: Callable[[str], str] | None = None,
+    ) -> str:
+        """Write the loop that adds each element, prepared, to a state; return the state's name."""
+        body, struct = self._body, f"op::{fold.state}<{reduction.element}>"
+        body.line(f"{struct} {state} = {struct}::start();")
+
+        def write(index: Index) -> None:
+            text = added(reduction, body, index, "col")
+            if prepare is not None:
+                text = prepare(body.let(reduction.element, text))
+            body.line(f"{state}.add({text});")
+
+        self._loop(write)
+        body.line(f"{state} = op::merged_in_row({state});")
+        return state
+
+    def _store(self, outputs: list[RowOutput]) -> None:
+        body = self._body
+        names = {one.buffer: f"{one.buffer.label}_made" for one in outputs}
+
+        def write(index: Index) -> None:
+            for one in outputs:
+                value = stored(one.buffer.dtype, one.value.at(body, index))
+                body.line(f"{names[one.buffer]}.at[v] = {value};")
+
+        before = [f"op::Pack<{STORED[one.dtype]}, VEC> {name};" for one, name in names.items()]
+        after: list[str] = []
+        for one, name in names.items():
+            pointer = body.pointer(one)
+            body.written.add(one)
+            after.append(
+                f"if (is_row) op::write_pack({pointer} + {self._position('first')}, {name});"
+            )
+        self._loop(write, before, after)
+
+    def _position(self, place: str) -> str:
+        return f"row * {self._length.factor} + {place}"
+
+    def _loop(
+        self,
+        write: Callable[[Index], None],
+        before: list[str] | None = None,
+        after: list[str] | None = None,
+    ) -> None:
+        """Write the loops over the row, and the loads of packs before the inner one."""
+        body, plan = self._body, self._plan
+        body.line("#pragma unroll")
+        with body.block("for (int i = 0; i < ITEMS; ++i)"):
+            body.line("const Index first = (Index(i) * ROW + lane) * VEC;")
+            with body.block(f"if (first < {self._length.code})"):
+                place = len(body.lines)
+                with body.lanes(self._position("col")):
+                    inner = body.split("col", plan.inner)
+                    index = (*self._kept, *inner)
+                    body.linear[index] = ((*plan.outer, *plan.inner), "at")
+                    if len(inner) > 1:
+                        body.linear[inner] = (plan.inner, "col")
+                    write(index)
+                text = "\n".join(body.lines[place:])
+                used = [one for one in body.packs.values() if f"{one.name}.at[v]" in text]
+                indent = "  " * 3
+                body.lines[place:place] = [
+                    *(f"{indent}{self._reading(one)}" for one in used),
+                    *(f"{indent}{line}" for line in before or ()),
+                ]
+                for line in after or ():
+                    body.line(line)
+
+    def _reading(self, pack: Pack) -> str:
+        read = f"op::read_pack<VEC>({self._body.pointer(pack.buffer)} + {pack.base})"
+        if not self._plan.results:
+            return f"const auto {pack.name} = {read};"
+        return f"const auto {pack.name} = KEEPS ? {pack.name}_kept[KEEPS ? i : 0] : {read};"
+
+    def _beginning(self, wide: list[RowOutput]) -> list[str]:
+        """Return the statements before the first loop: lengths, and all loads of a row."""
+        packs = list(self._body.packs.values())
+        touched = [*(one.buffer.dtype for one in packs), *(one.buffer.dtype for one in wide)]
+        least = min((_SIZES.get(one, 1) for one in touched), default=4)
+        most = min(_MOST_IN_PACK, _PACK_BYTES // least)
+        divisors = sorted({self._length.code, *self._body.divisors})
+        lines = [
+            f"constexpr int VEC = op::pack_length({most}, {{{', '.join(divisors)}}});",
+            f"constexpr int ITEMS = ({self._length.factor} + ROW * VEC - 1) / (ROW * VEC);",
+        ]
+        if self._plan.results and packs:
+            taken = sum(_SIZES.get(one.buffer.dtype, 1) for one in packs)
+            lines.append(f"constexpr bool KEEPS = ITEMS * VEC * {taken} <= {_KEPT_BYTES};")
+            for one in packs:
+                kept = f"{one.name}_kept[KEEPS ? ITEMS : 1]"
+                lines.append(f"op::Pack<{STORED[one.buffer.dtype]}, VEC> {kept};")
+            lines += self._keeping(packs)
+        return [f"  {line}" for line in lines]
+
+    def _keeping(self, packs: list[Pack]) -> list[str]:
+        reads = [
+            f"      {one.name}_kept[KEEPS ? i : 0] ="
+            f" op::read_pack<VEC>({self._body.pointer(one.buffer)} + {one.base});"
+            for one in packs
+        ]
+        return [
+            "if constexpr (KEEPS) {",
+            "  #pragma unroll",
+            "  for (int i = 0; i < ITEMS; ++i) {",
+            "    const Index first = (Index(i) * ROW + lane) * VEC;",
+            f"    if (first < {self._length.code}) {{",
+            *reads,
+            "    }",
+            "  }",
+            "}",
+        ]
+
+
+def _one(extent: Size) -> Size:
+    del extent
+    return Size("1", "1", 1)

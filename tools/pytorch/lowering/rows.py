@@ -1,0 +1,140 @@
+"""A whole graph as one kernel: each row is read once, kept in registers, reduced and written.
+
+It serves functions whose outputs are made row by row: norms, softmax, losses and quantisation of a
+row, and pointwise functions. Any other is refused here and lowered kernel by kernel.
+"""
+
+from dataclasses import dataclass, field
+
+from .body import Body
+from .buffers import Buffer, Grid
+from .program import MAX_SOURCES, Program, Writer
+from .reduction import Reduction
+from .row_body import RowBody
+from .row_kernel import NotRowByRowError, RowOutput, RowPlan, RowResult, write_rows
+from .sizes import ONE, Shape, product
+from .values import Stored, Value
+
+_LONG = 1 << 16
+"""Elements of a row from which on few rows leave most of a GPU idle."""
+_FEW = 128
+"""Rows that are few."""
+_THREADS = (32, 64, 128, 256, 512, 1024)
+_PER_THREAD = 16
+"""Elements of a row for each thread, by default."""
+
+
+@dataclass(eq=False)
+class RowProgram(Program):
+    """A program that may have one kernel only, in which a group of threads makes a row."""
+
+    results: list[tuple[RowResult, ...]] = field(default_factory=list[tuple[RowResult, ...]])
+    """Of each reduction, in an order in which they can be computed."""
+    outputs: list[RowOutput] = field(default_factory=list[RowOutput])
+    note: str = "one kernel, in which ROW threads make each row"
+
+    def kernel(self, what: str, write: Writer, origin: object = None) -> None:
+        """Refuse a kernel of its own."""
+        del write, origin
+        raise NotRowByRowError(f"{what} needs a kernel of its own")
+
+    def scratch(self, label: str, dtype: str, shape: Shape) -> Buffer:
+        """Refuse a result in memory."""
+        raise NotRowByRowError(f"{label} needs memory")
+
+    def body(self) -> Body:
+        """Return the empty body of a kernel whose loads are of several elements each."""
+        return RowBody()
+
+    def realise(self, value: Value, into: Buffer | None = None) -> Stored:
+        """Refuse a result in memory, but for what is there already."""
+        if into is None and isinstance(value, Stored):
+            return value
+        raise NotRowByRowError("a result on the way is needed in memory")
+
+    def shared(self, value: Value) -> Value:
+        """Return `value`: a thread computes it again, or the compiler keeps it."""
+        return value
+
+    def output(self, value: Value, into: Buffer) -> Value:
+        """Note an output; its readers take it from registers."""
+        self.outputs.append(RowOutput(value, into))
+        return value
+
+    def once(self, value: Value) -> Value:
+        """Return `value`: see `shared`."""
+        return value
+
+    def at_hand(self, value: Value) -> Value:
+        """Return `value`: see `shared`."""
+        return value
+
+    def limited(self, value: Value) -> Value:
+        """Return `value`: see `shared`."""
+        return value
+
+    def reduced_in_row(self, reduction: Reduction, name: str) -> tuple[Value, ...]:
+        """Return results that every thread of the row has in registers."""
+        del name
+        rank = len(reduction.value.shape)
+        if reduction.dims != tuple(range(rank - len(reduction.dims), rank)):
+            raise NotRowByRowError("a reduction is not along the last dimensions")
+        found = tuple(RowResult(reduction, dtype) for dtype in reduction.dtypes)
+        self.results.append(found)
+        return found
+
+    def write(self) -> None:
+        """Write the kernel.
+
+        Raises:
+            NotRowByRowError: The outputs and reductions do not have the same rows.
+        """
+        plan = self._plan()
+        sources = {one for output in self.outputs for one in output.value.sources}
+        if len(sources) > MAX_SOURCES:
+            raise NotRowByRowError(f"it reads {len(sources)} tensors")
+
+        def write(body: Body) -> Grid:
+            return write_rows(plan, body)
+
+        super().kernel("rows", write)
+
+    def _plan(self) -> RowPlan:
+        outer, inner = self._row()
+        rows, length = self.sizes.elements(outer), self.sizes.elements(inner)
+        if rows < _FEW and length >= _LONG:
+            raise NotRowByRowError("rows are few and long")
+        for results in self.results:
+            one = results[0].reduction
+            same = self.sizes.equal(product(one.outer), product(outer))
+            if not same or not self.sizes.same_shape(one.inner, inner):
+                raise NotRowByRowError("reductions have rows of different lengths")
+        for output in self.outputs:
+            self._refuse_other_rows(output, outer, inner)
+        self.tune["ROW"] = default_threads(length)
+        return RowPlan(outer, inner, tuple(self.results), tuple(self.outputs))
+
+    def _row(self) -> tuple[Shape, Shape]:
+        """Return the extents of the rows and of what is in a row."""
+        if self.results:
+            first = self.results[0][0].reduction
+            return first.outer, first.inner
+        largest = max((one.buffer.shape for one in self.outputs), key=self.sizes.elements)
+        return largest[:-1], largest[-1:] or (ONE,)
+
+    def _refuse_other_rows(self, output: RowOutput, outer: Shape, inner: Shape) -> None:
+        """Refuse an output that is neither a whole row nor a number for each row."""
+        same, shape = self.sizes.same_shape, output.buffer.shape
+        kept = (*outer, *(ONE for _ in inner))
+        is_row = any(same(shape, one) for one in ((*outer, *inner), outer, kept))
+        if not (is_row and same(shape, output.value.shape)):
+            raise NotRowByRowError("an output has other rows")
+
+
+def default_threads(elements: int) -> tuple[int, ...]:
+    """Return the threads of a row that are tried, the likely best first."""
+    wanted = max(1, elements // _PER_THREAD)
+    usual = next((one for one in _THREADS if one >= wanted), _THREADS[-1])
+    place = _THREADS.index(usual)
+    near = (place, place - 1, place + 1, place - 2, place + 2)
+    return tuple(_THREADS[one] for one in near if 0 <= one < len(_THREADS))

@@ -64,6 +64,7 @@ class Session:
         make: Callable[[Callable[[Result], None]], Result],
         view: Callable[[Result], Iterable[RenderableType]],
         amount: Callable[[Result], str],
+        then: Callable[[Result], NextCommand | None] = lambda _: None,
     ) -> Result | None:
         """Print the result of minutes of work, or as much of it as there is when the work ends.
 
@@ -71,6 +72,7 @@ class Session:
             make: Does the work; is given what keeps the result so far.
             view: Of a result.
             amount: How much of the work a result has.
+            then: The command that takes the user on from a whole result.
 
         Returns:
             The whole result; None after Ctrl-C.
@@ -92,7 +94,7 @@ class Session:
             if kept and not self.as_json:  # there one document tells of the error
                 print_view(view(kept[-1]))
             raise
-        self.show(result, view(result))
+        self.show(result, view(result), then(result))
         return result
 
 

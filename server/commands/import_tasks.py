@@ -11,6 +11,7 @@ from kopt.server.exits import ExitCode
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.import_view import imported_suite_view
+from kopt.tools.facts.next_command import NextCommand
 from kopt.tools.imports.foreign_task import Selection
 from kopt.tools.imports.imported_task import ImportedSuite
 from kopt.tools.imports.stage import FORMATS, SuiteImportRequest, import_suite
@@ -94,11 +95,18 @@ def command(session: Session, options: ImportOptions) -> int:
         lambda keep: _import(session, options, keep),
         imported_suite_view,
         lambda one: f"{len(one.tasks)} of {counted(one.planned, 'task')}",
+        _after,
     )
     if found is None:
         return ExitCode.INTERRUPTED
     is_whole = found.counted("imported") == len(found.tasks)
     return ExitCode.PASSED if is_whole else ExitCode.FELL_SHORT
+
+
+def _after(found: ImportedSuite) -> NextCommand | None:
+    if not found.counted("imported"):
+        return None
+    return NextCommand(("kopt", "suite", "run", found.folder), "checks and times their kernels")
 
 
 def _import(

@@ -24,6 +24,7 @@ from kopt.tools.suite.score import THRESHOLDS
 from kopt.tools.suite.speeds import Over
 from kopt.tools.suite.suite_file import load_suite
 from kopt.tools.suite.suite_score import ScoreRequest, SuiteScore, score_suite
+from kopt.tools.suite.suite_stage import SuiteRun
 
 EPILOG = """\b
 Examples:
@@ -158,6 +159,7 @@ def run(session: Session, options: SuiteOptions) -> int:
         lambda keep: drive_suite(session, options, suite, keep),
         suite_run_view,
         lambda one: f"{len(one.results)} of {one.planned} tasks",
+        lambda one: _score_next(options, one),
     )
     if found is None:
         return ExitCode.INTERRUPTED
@@ -232,6 +234,16 @@ def _score(options: ScoreOptions) -> SuiteScore:
     refuse_unknown_group(suite, options.group)
     folder = find_results(options.results or suite.folder / RESULTS, options.set_name)
     return score_suite(suite.of_group(options.group), folder, options.scoring)
+
+
+def _score_next(options: SuiteOptions, run: SuiteRun) -> NextCommand:
+    """Return the command that scores what was run."""
+    words = ["kopt", "suite", "score", str(options.folder), "--set", run.set.name]
+    if options.results is not None:
+        words += ["--results", str(options.results)]
+    if options.group is not None:
+        words += ["--group", options.group]
+    return NextCommand(tuple(words), "ValidRate, fast_p and the other figures")
 
 
 def _next(options: ScoreOptions) -> NextCommand | None:

@@ -64,6 +64,8 @@ def test_a_network_in_parts_is_judged_as_a_whole(kopt: Kopt, tmp_path: Path) -> 
     assert json.loads((parts / "split.json").read_text("utf-8")) == split.document
     _assert_records_what_the_network_feeds(parts / "mlp_head")
 
+    _assert_is_a_suite(kopt, parts)
+
     stitched = kopt("stitch", parts, "--winners", "reference", "-o", whole, "--json")
     assert stitched.document["launches"] == made.document["launches"]
     assert _judged(kopt, parts, whole)["status"] == "passed"
@@ -78,6 +80,17 @@ def test_a_network_in_parts_is_judged_as_a_whole(kopt: Kopt, tmp_path: Path) -> 
     mine.write_text(_head(parts).replace(" + bias[blockIdx.x]", ""), "utf-8")
     assert kopt("stitch", parts, "--use", f"head={mine}", "-o", whole).code == ExitCode.PASSED
     assert _judged(kopt, parts, whole)["status"] == "incorrect"
+
+
+def _assert_is_a_suite(kopt: Kopt, parts: Path) -> None:
+    """Run and score the parts: the whole beside them is no task."""
+    ran = kopt("suite", "run", parts, "--device", "sim", "--level", "quick")
+    assert ran.code == ExitCode.PASSED, ran.stdout
+    assert "2 tasks on sim: 2 valid" in ran.stdout
+    assert "Next: kopt suite score" in ran.stdout
+    scored = kopt("suite", "score", parts, "--json").document
+    assert [one["task"] for one in scored["tasks"]] == ["mlp_blocks_0", "mlp_head"]
+    assert scored["scores"][0]["valid_rate"]["value"] == 1.0
 
 
 def _assert_records_what_the_network_feeds(folder: Path) -> None:

@@ -38,6 +38,7 @@ def test_a_suite_runs_and_is_scored_from_end_to_end(kopt: Kopt, suite: Path) -> 
     again = kopt("suite", "run", suite, "--device", "sim", "--arch", "sm_90a")
     assert "2 tasks on sim, 2 of them done before: 1 valid; times estimated" in again.stdout
     assert "shifted_rows  incorrect" in again.stdout
+    assert f"Next: kopt suite score {suite} --set sim-sm_90a-suite  #" in again.stdout
 
     page = suite / "score.html"
     scored = kopt("suite", "score", suite, "--html", page, "--json")

@@ -1,19 +1,21 @@
 """The kernel of each part of a split network: of runs, promoted, of a folder, or named."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from pathlib import Path
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem
-from kopt.kernels.shipped_kernels import kernels_in
+from kopt.kernels.shipped_kernels import evidence_of, kernels_in
 from kopt.kernels.status import Provenance
-from kopt.search.reports.run_list import RunSummary, list_runs
+from kopt.search.reports.run_list import RunSummary, list_runs, read_summary
 from kopt.tools.pytorch.stitching.stage import Chosen, SplitFolder
 from kopt.tools.suite.kernel_choice import RUN, WINNER
 
 REFERENCE = "reference"
+_ARCH_IN_NAME = re.compile(r"\.(sm_\d+[a-z]?)\.(?:cu|receipt\.json|facts\.json)$")
 
 
 def chosen_kernels(
@@ -28,7 +30,7 @@ def chosen_kernels(
         how: The architecture that kernels must be for, and the settings.
 
     Raises:
-        ToolError: A name, a folder or a file is none.
+        ToolError: A name, a folder or a file is none, or a file is for another architecture.
     """
     arch, settings = how
     found = _from(given, winners, arch, settings)
@@ -37,6 +39,39 @@ def chosen_kernels(
         if not equals or not file:
             raise ToolError(f"--use {text!r} is not of the form PART=FILE.cu")
         found[given.named(part)] = Chosen(Path(file), "named")
+    _refuse_other_architectures(found.values(), arch, settings)
+    return found
+
+
+def _refuse_other_architectures(kernels: Iterable[Chosen], arch: str, settings: Settings) -> None:
+    """Refuse a file that is known to be for other architectures only.
+
+    Receipts and facts beside it say so, its name, or the run whose winner it is. Any other file is
+    for whatever it compiles for, which the check of the whole finds out.
+    """
+    for file in (one.file for one in kernels):
+        made_for = _architectures_of(file, settings)
+        if made_for and arch not in made_for:
+            named = " and ".join(sorted(made_for))
+            raise ToolError(
+                f"{file} is for {named}, and --arch is {arch}: name a kernel for {arch}, or stitch"
+                f" for the other, --arch {min(made_for)}"
+            )
+
+
+def _architectures_of(file: Path, settings: Settings) -> set[str]:
+    """Return the architectures that `file` is known to be for; none where nothing says so."""
+    names = [file.name, *(one.name for one in evidence_of(file))]
+    found = {match[1] for name in names if (match := _ARCH_IN_NAME.search(name))}
+    place = file.resolve()
+    if not found and place.is_relative_to(settings.home.resolve()):
+        run = read_summary(place.parent, settings)
+        if (
+            isinstance(run, RunSummary)
+            and run.winner_path
+            and Path(run.winner_path).resolve() == place
+        ):
+            return {run.arch}
     return found
 
 

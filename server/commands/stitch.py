@@ -67,7 +67,7 @@ class StitchOptions:
     show_default=True,
     callback=one_arch,
     metavar="ARCH",
-    help="The architecture that runs and winners must be of.",
+    help="The architecture that kernels must be for: runs, winners, and files named here.",
 )
 @command_body(StitchOptions)
 def command(session: Session, options: StitchOptions) -> int:
@@ -76,7 +76,7 @@ def command(session: Session, options: StitchOptions) -> int:
     how = (options.arch, session.settings)
     chosen = chosen_kernels(given, options.winners, options.use, how)
     result = stitch(given, chosen, options.file)
-    session.show(result, stitch_view(result), _after(given, result))
+    session.show(result, stitch_view(result), _after(given, result, options.arch))
     return ExitCode.PASSED
 
 
@@ -93,7 +93,9 @@ def stitch_view(result: Stitched) -> View:
         yield Text(f"  ! {note}")
 
 
-def _after(given: SplitFolder, result: Stitched) -> NextCommand:
+def _after(given: SplitFolder, result: Stitched, arch: str) -> NextCommand:
     whole = str(given.folder / WHOLE_FOLDER)
-    words = ("kopt", "check", result.file, "--kernel", result.kernels[0], "--problems", whole)
-    return NextCommand(words, "whether the whole is right")
+    words = ["kopt", "check", result.file, "--kernel", result.kernels[0], "--problems", whole]
+    if arch != DEFAULT_ARCH:
+        words += ["--arch", arch]
+    return NextCommand(tuple(words), "whether the whole is right")

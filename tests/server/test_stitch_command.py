@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from kopt.search.store.winner import winner_path
 from kopt.server.exits import ExitCode
 from kopt.server.suite_search import suite_searches
-from support.command_line import Kopt
+from support.command_line import Ending, Kopt
 from support.split_graphs import write_split
+from support.told_run import told_run
 
 
 @pytest.fixture
@@ -61,6 +63,48 @@ def test_what_cannot_be_stitched_is_named_and_nothing_is_written(
     assert said in ending.document["message"]
     assert "\n" not in ending.document["message"]
     assert not (tmp_path / "net.cu").exists()
+
+
+def _stitched_head(kopt: Kopt, parts: Path, file: Path, arch: str) -> Ending:
+    words = ("--use", f"head={file}", "--arch", arch, "-o", parts / "net.cu")
+    return kopt("stitch", parts, *words)
+
+
+def test_a_file_for_another_architecture_is_refused_by_its_name(kopt: Kopt, parts: Path) -> None:
+    file = parts / "head.sm_90a.cu"
+    shutil.copy(parts / "net_head" / "reference.cu", file)
+    refused = _stitched_head(kopt, parts, file, "sm_100a")
+    assert refused.code == ExitCode.USAGE
+    assert f"{file} is for sm_90a, and --arch is sm_100a" in refused.stderr
+    assert "--arch sm_90a" in refused.stderr
+    assert not (parts / "net.cu").exists()
+    taken = _stitched_head(kopt, parts, file, "sm_90a")
+    assert taken.code == ExitCode.PASSED
+    assert "--arch sm_90a  # whether the whole is right" in taken.stdout
+
+
+def test_receipts_beside_a_file_say_which_architectures_it_is_for(kopt: Kopt, parts: Path) -> None:
+    file = parts / "mine.cu"
+    shutil.copy(parts / "net_head" / "reference.cu", file)
+    for arch in ("sm_90a", "sm_103a"):
+        receipt = file.with_name(f"w1.{arch}.receipt.json")
+        receipt.write_text(f'{{"source_file": "{file.name}"}}')
+    refused = _stitched_head(kopt, parts, file, "sm_100a")
+    assert refused.code == ExitCode.USAGE
+    assert f"{file} is for sm_103a and sm_90a, and --arch is sm_100a" in refused.stderr
+    assert _stitched_head(kopt, parts, file, "sm_103a").code == ExitCode.PASSED
+
+
+def test_the_winner_of_a_run_is_for_the_architecture_of_its_run(
+    kopt: Kopt, parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with told_run(tmp_path / "home", kernel="net_head_w1") as store:
+        file = winner_path(store.folder)
+    shutil.copy(parts / "net_head" / "reference.cu", file)
+    monkeypatch.setenv("KOPT_HOME", str(tmp_path / "home"))
+    refused = _stitched_head(kopt, parts, file, "sm_100a")
+    assert f"{file} is for sm_90a, and --arch is sm_100a" in refused.stderr
+    assert _stitched_head(kopt, parts, file, "sm_90a").code == ExitCode.PASSED
 
 
 def test_a_whole_that_was_imported_again_asks_for_a_new_split(

@@ -1,4 +1,6 @@
-"""A number with its noun, for facts that people read: `1 block`, `2 blocks`."""
+"""Numbers with their noun, and long lists of names cut short, for facts that people read."""
+
+from collections.abc import Sequence
 
 
 def counted(number: float, noun: str) -> str:
@@ -10,3 +12,9 @@ def counted(number: float, noun: str) -> str:
     """
     digits = f"{number:,}" if isinstance(number, int) else f"{number:.3g}"
     return f"{digits} {noun}" if digits == "1" else f"{digits} {noun}s"
+
+
+def few_of(names: Sequence[str], most: int = 10) -> str:
+    """Return the first of `names` and how many more there are: `a, b and 3 more`."""
+    rest = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{rest}"

@@ -2,7 +2,8 @@
 
 KoptError
 ├── ToolError    the caller gave something wrong: an unknown id, a bad argument
-│   └── UnsupportedOperator   a PyTorch function has an operator that cannot be imported
+│   ├── UnsupportedOperator   a PyTorch function has an operator that cannot be imported
+│   └── UnjudgeableFunction   no check could prove a kernel of a PyTorch function right
 ├── SetupError   this machine lacks something: a compiler, a device, a writable folder
 └── InfraError   the machine failed under a request: a worker died; unknown whether it ran
     └── BackendUnavailable   a service did not answer; what asked it can do without or try again
@@ -10,6 +11,8 @@ KoptError
 A candidate's failure is never an exception: it is a `Status` in a record. Anything else that is
 raised is a bug and keeps its own type.
 """
+
+from typing import Literal
 
 
 def is_interrupt(error: BaseException) -> bool:
@@ -32,6 +35,15 @@ class ToolError(KoptError):
 
 class UnsupportedOperator(ToolError):
     """A PyTorch function cannot be imported; the message names operator, line and what is."""
+
+
+class UnjudgeableFunction(ToolError):
+    """No check could prove a kernel of this function right; the message says why."""
+
+    def __init__(self, message: str, cause: Literal["degenerate", "random"]) -> None:
+        """Keep the cause, in the words of suite.yaml."""
+        super().__init__(message)
+        self.cause: Literal["degenerate", "random"] = cause
 
 
 class SetupError(KoptError):

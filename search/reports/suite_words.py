@@ -6,7 +6,7 @@ can be set beside any of them. docs/suite.md says which row is which of theirs.
 
 from collections.abc import Iterator
 
-from kopt.config.counted import counted
+from kopt.config.counted import counted, few_of
 from kopt.tools.suite.score import GroupScore, ScoredTask
 from kopt.tools.suite.score_statistics import ScoreFigure
 from kopt.tools.suite.suite_score import SuiteScore
@@ -121,6 +121,9 @@ def notes(score: SuiteScore) -> Iterator[str]:
     """Yield what a reader must know to read the numbers."""
     if score.not_run:
         yield f"{counted(len(score.not_run), 'task')} not run: they count as not valid."
+    unsupported = [one.task for one in score.tasks if one.mark == "unsupported"]
+    if unsupported:
+        yield f"Unsupported, counted as not valid: {few_of(unsupported)}."
     marked = [one for one in score.tasks if not one.is_sound]
     if marked:
         names = ", ".join(one.task for one in marked)

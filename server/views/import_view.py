@@ -3,7 +3,7 @@
 from rich.text import Text
 
 from kopt.config.counted import counted
-from kopt.tools.imports.imported_task import ImportedSuite
+from kopt.tools.imports.imported_task import ImportedSuite, ImportedTask
 
 from .tables import View, grid
 
@@ -14,7 +14,7 @@ _SHOWN = 40
 def imported_suite_view(suite: ImportedSuite) -> View:
     """Yield the tasks that were not imported with their reasons, and what the suite has."""
     others = [one for one in suite.tasks if one.outcome != "imported"]
-    rows = [(one.task, one.outcome, one.reason.partition("\n")[0]) for one in others[:_SHOWN]]
+    rows = [(one.task, _outcome(one), one.reason.partition("\n")[0]) for one in others[:_SHOWN]]
     if rows:
         yield grid("Not imported", "Outcome", "Why", rows=rows, overflow="fold")
     if len(others) > _SHOWN:
@@ -27,3 +27,7 @@ def imported_suite_view(suite: ImportedSuite) -> View:
     kept = f", {suite.kept} of them done before" if suite.kept else ""
     yield Text(f"{amount}{kept}: {suite.counted('imported')} imported", style="bold")
     yield Text(f"Suite: {suite.folder}")
+
+
+def _outcome(task: ImportedTask) -> str:
+    return f"refused, {task.mark}" if task.outcome == "refused" else task.outcome

@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from kopt.config.counted import counted
+from kopt.config.counted import counted, few_of
 from kopt.search.reports.suite_words import facts, headline, notes, score_table
 from kopt.tools.suite.suite_score import SuiteScore
 from kopt.tools.suite.suite_stage import SuiteRun
@@ -29,6 +29,10 @@ def suite_run_view(run: SuiteRun) -> View:
     kept = f", {run.kept} of them done before" if run.kept else ""
     times = "times measured" if run.set.is_measured else "times estimated, none measured"
     yield Text(f"{amount} on {run.set.device}{kept}: {run.valid} valid; {times}", style="bold")
+    if run.without_problem:
+        amount = counted(len(run.without_problem), "task")
+        names = few_of(run.without_problem)
+        yield Text(f"{amount} more without a problem, counted as not valid: {names}")
     yield Text(f"Results: {run.folder}")
 
 

@@ -69,6 +69,19 @@ def test_a_task_that_cannot_be_judged_ends_with_1_and_its_reason(
     assert "1 of 1: broken_rows" in ending.stderr
 
 
+def test_tasks_without_a_problem_are_named_by_run_and_score(kopt: Kopt, tmp_path: Path) -> None:
+    marks = (
+        "name: kb\nproblems:\n  a: {random: dropout}\n  b: {unsupported: it mutates}\n"
+    )
+    folder = write_suite(tmp_path / "kb", marks)
+    ran = kopt("suite", "run", folder, "--device", "sim")
+    assert ran.code == ExitCode.PASSED
+    assert "2 tasks more without a problem, counted as not valid: a, b" in ran.stdout
+    scored = kopt("suite", "score", folder)
+    assert "Unsupported, counted as not valid: b." in scored.stdout
+    assert "left out of the columns called sound: a." in scored.stdout
+
+
 def test_kernelbench_files_are_scored_without_a_suite(kopt: Kopt, tmp_path: Path) -> None:
     evaluated, times = tmp_path / "eval_results.json", tmp_path / "torch.json"
     sample = {"sample_id": 0, "compiled": True, "correctness": True, "runtime": 2.0}

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from kopt.kernels.record import Record
+from kopt.tools.suite.suite_file import Mark
 
 Outcome = Literal["imported", "refused", "outdated"]
 
@@ -27,6 +28,8 @@ class ImportedTask(Record):
     """`outdated`: its problem was imported from another text and is left as it is."""
     reason: str = ""
     """Why it was refused or left."""
+    mark: Mark = "unsupported"
+    """How suite.yaml marks it where it is refused."""
     kernels: tuple[str, ...] = ()
     launches: int | None = None
     """Of the generated reference.cu; None where there is none."""

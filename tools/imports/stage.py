@@ -13,7 +13,7 @@ from time import perf_counter
 
 from kopt import __version__
 from kopt.config.callbacks import ignore
-from kopt.config.errors import ToolError
+from kopt.config.errors import ToolError, UnjudgeableFunction
 from kopt.config.settings import Settings
 from kopt.tools.pytorch.importing.request import ExportRequest
 from kopt.tools.pytorch.importing.stage import ImportRequest, ImportResult, import_function
@@ -133,6 +133,8 @@ def _imported(
         return row
     try:
         update = _of_result(_run(task, place.parent, say, settings))
+    except UnjudgeableFunction as error:
+        update = {"reason": str(error), "mark": error.cause}
     except ToolError as error:
         update = {"reason": str(error)}
     return row.model_copy(update={**update, "elapsed_s": perf_counter() - start})
@@ -157,7 +159,8 @@ def _run(
         try:
             return import_function(request, settings)
         except ToolError as error:
-            raise ToolError(str(error).replace(f"{file.parent}/", "")) from error
+            error.args = (str(error).replace(f"{file.parent}/", ""),)
+            raise
 
 
 def _of_result(result: ImportResult) -> dict[str, object]:

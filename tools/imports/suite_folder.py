@@ -117,5 +117,5 @@ def _lines(name: str, rows: Iterable[ImportedTask]) -> Iterator[str]:
         fields = [f"group: {row.group}"]
         if row.outcome == "refused":
             reason = " ".join(plain(row.reason, "").split())[:_LONGEST]
-            fields.append(f"unsupported: {json.dumps(reason, ensure_ascii=False)}")
+            fields.append(f"{row.mark}: {json.dumps(reason, ensure_ascii=False)}")
         yield f"  {row.task}: {{{', '.join(fields)}}}"

@@ -36,6 +36,12 @@ class SuiteRequest:
         """The tasks that can be run."""
         return tuple(task for task in self.suite.counted if task.name in self.suite.problem_folders)
 
+    @property
+    def without_problem(self) -> tuple[str, ...]:
+        """The names of the others that count."""
+        has_folder = self.suite.problem_folders
+        return tuple(task.name for task in self.suite.counted if task.name not in has_folder)
+
 
 class SuiteRun(Record):
     """A run of a suite, whole or as far as it came."""
@@ -46,7 +52,9 @@ class SuiteRun(Record):
     folder: str
     """Where the results lie, one file a task."""
     planned: int
-    """Tasks in all."""
+    """Tasks that can be run."""
+    without_problem: tuple[str, ...] = ()
+    """The other tasks that count: suite.yaml says why they have no problem folder."""
     kept: int
     """Results of earlier runs that are up to date."""
     results: tuple[SuiteTaskResult, ...] = ()
@@ -80,6 +88,7 @@ def run_suite(request: SuiteRequest, site: SuiteSite, folder: ResultsFolder) -> 
         set=folder.set,
         folder=str(folder.path),
         planned=len(prepared),
+        without_problem=request.without_problem,
         kept=len(done),
     )
 
@@ -107,6 +116,8 @@ def _results(
     ahead: Sequence[PreparedTask], request: SuiteRequest, site: SuiteSite
 ) -> Iterator[SuiteTaskResult]:
     """Yield results as they come, at most `jobs` tasks being under way."""
+    if not ahead:
+        return
     left = TimeLeft(len(ahead))
     if request.jobs == 1 or len(ahead) == 1:
         for number, one in enumerate(ahead, start=1):

@@ -67,11 +67,13 @@ def test_notes_name_what_a_reader_must_know() -> None:
         scored({"zeros": 9.0})[0].model_copy(update={"mark": "degenerate", "why_marked": "const"}),
         scored({"copies": 2.0})[0].model_copy(update={"is_like_for_like": False}),
         ScoredTask(task="untimed", group="all", is_valid=True, status=None),
+        ScoredTask(task="rnn", group="all", mark="unsupported", is_valid=False, status=None),
     ]
     score = _score(odd).model_copy(update={"not_run": ("later",), "excluded": ("huge",)})
     told = "\n".join(notes(score))
     assert "1 task not run: they count as not valid." in told
     assert "left out of the columns called sound: zeros" in told
+    assert "Unsupported, counted as not valid: rnn." in told
     assert "neither run nor counted: huge" in told
     assert "Not like for like, 1 task" in told
     assert "counted as not faster: untimed" in told

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.config.errors import SetupError, ToolError
+from kopt.config.errors import SetupError, ToolError, UnjudgeableFunction
 from kopt.config.settings import Settings
 from kopt.tools.imports import stage
 from kopt.tools.imports.foreign_task import ForeignTask, Selection
@@ -16,9 +16,12 @@ from kopt.tools.imports.kernelbench import kernelbench_tasks
 from kopt.tools.imports.stage import SuiteImportRequest, import_suite
 from kopt.tools.pytorch.importing.request import ExportRequest
 from kopt.tools.pytorch.importing.stage import ImportRequest, ImportResult
+from kopt.tools.suite.results_folder import writing_results
 from kopt.tools.suite.suite_file import load_suite
+from kopt.tools.suite.suite_score import ScoreRequest, score_suite
 from support.foreign_checkouts import RANDOM, SCALED, write_kernelbench
 from support.small_suites import write_task
+from support.suite_results import SIM_SET, task_result
 
 
 class Importer:
@@ -33,7 +36,11 @@ class Importer:
         if "machine" in text:
             raise SetupError("torch is missing")
         if "dropout" in text:
-            raise ToolError(f"{request.export.source}: draws random numbers")
+            raise UnjudgeableFunction(f"{request.export.source}: draws random numbers", "random")
+        if "* 0" in text:
+            raise UnjudgeableFunction("output out is the same for all inputs", "degenerate")
+        if "mutated" in text:
+            raise ToolError("torch.export cannot export it: a constant is mutated")
         assert request.name is not None
         folder = write_task(request.folder, request.name)
         return ImportResult(
@@ -103,9 +110,39 @@ def test_every_task_is_a_row_and_the_folder_is_a_suite(
     assert [(one.name, one.group, one.mark) for one in suite.tasks] == [
         ("l1_2_second_task", "level1", None),
         ("l1_10_tenth", "level1", None),
-        ("l2_1_dropout", "level2", "unsupported"),
+        ("l2_1_dropout", "level2", "random"),
     ]
-    assert suite.tasks[2].unsupported == refused.reason
+    assert suite.tasks[2].random == refused.reason
+
+
+def test_a_task_that_cannot_be_judged_is_marked_and_scored_as_not_valid(
+    importer: Importer, tmp_path: Path, settings: Settings
+) -> None:
+    tasks = {
+        "level1/1_Scaled.py": SCALED,
+        "level1/2_Zero.py": SCALED.replace("* self.scale", "* 0"),
+        "level1/3_Constant.py": f"# a constant is mutated\n{SCALED}",
+        "level1/4_Dropout.py": RANDOM,
+    }
+    checkout = write_kernelbench(tmp_path / "checkout", tasks)
+    folder = tmp_path / "kb"
+    result = import_suite(
+        SuiteImportRequest("kernelbench", checkout, folder, Selection()), settings
+    )
+    assert len(result.tasks) == 4
+    suite = load_suite(folder)
+    assert {one.name: (one.mark, one.why) for one in suite.tasks} == {
+        "l1_1_scaled": (None, ""),
+        "l1_2_zero": ("degenerate", "output out is the same for all inputs"),
+        "l1_3_constant": ("unsupported", "torch.export cannot export it: a constant is mutated"),
+        "l1_4_dropout": ("random", "4_Dropout.py: draws random numbers"),
+    }
+    with writing_results(tmp_path / "results", SIM_SET) as results:
+        results.write(task_result("l1_1_scaled"))
+        score = score_suite(suite, results, ScoreRequest())
+    whole, sound = score.scores
+    assert (whole.tasks, whole.valid, sound.tasks, sound.valid) == (4, 1, 2, 1)
+    assert [one.reason for one in score.tasks[1:]] == [one.why for one in suite.tasks[1:]]
 
 
 def test_the_next_call_goes_on_where_the_limit_ended_the_first(

@@ -10,7 +10,7 @@ import pytest
 
 import kopt
 from kopt.config.callbacks import ignore
-from kopt.config.errors import ToolError
+from kopt.config.errors import ToolError, UnjudgeableFunction
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.case import Case
 from kopt.kernels.oracle import expected_at, load_oracle
@@ -122,8 +122,9 @@ def test_mistakes_of_the_user_are_told_with_their_line(tmp_path: Path) -> None:
 
 def test_an_answer_that_no_input_changes_is_no_task(tmp_path: Path) -> None:
     text = SOURCES["relu"].replace("torch.relu(x)", "torch.softmax(x[:, :1], 1)")
-    with pytest.raises(ToolError, match="output out is the same for all inputs"):
+    with pytest.raises(UnjudgeableFunction, match="output out is the same for all inputs") as told:
         _imported(tmp_path, text)
+    assert told.value.cause == "degenerate"
 
 
 DEEP = (

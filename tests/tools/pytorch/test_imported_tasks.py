@@ -87,6 +87,7 @@ def test_a_task_becomes_a_problem_that_computes_what_it_says(
     assert rows[name].outcome == "imported", rows[name].reason
     for other, reason in refused.items():
         assert (rows[other].outcome, reason in rows[other].reason) == ("refused", True)
+        assert rows[other].mark == ("random" if "random" in reason else "unsupported")
         assert str(tmp_path) not in rows[other].reason
     suite = load_suite(tmp_path / "suite")
     problem = load_problem(suite.problem_folders[name])

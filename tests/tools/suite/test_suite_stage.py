@@ -208,8 +208,21 @@ def test_marked_tasks_are_run_unless_excluded_or_without_a_folder(
     for name in ("a", "c"):
         write_task(folder, name)
     with writing_results(tmp_path / "out", SIM_SET) as results:
-        run_suite(SuiteRequest(load_suite(folder)), sim_site(tmp_path / "home"), results)
-    assert begun == ["c"]
+        site = sim_site(tmp_path / "home")
+        found = run_suite(SuiteRequest(load_suite(folder)), site, results)
+    assert (begun, found.without_problem) == (["c"], ("b",))
+
+
+def test_a_suite_without_a_problem_runs_nothing_and_says_so(
+    begun: list[str], tmp_path: Path
+) -> None:
+    marks = "name: kb\nproblems:\n  a: {random: dropout}\n  b: {unsupported: y}\n"
+    suite = load_suite(write_suite(tmp_path / "kb", marks))
+    lines: list[str] = []
+    with writing_results(tmp_path / "out", SIM_SET) as results:
+        request = SuiteRequest(suite, jobs=2, progress=lines.append)
+        found = run_suite(request, sim_site(tmp_path / "home"), results)
+    assert (begun, lines, found.without_problem) == ([], [], ("a", "b"))
 
 
 def test_progress_says_which_task_of_how_many(run: Run, begun: list[str]) -> None:

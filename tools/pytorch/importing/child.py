@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from kopt.config.errors import KoptError, SetupError, ToolError
+from kopt.config.counted import few_of
+from kopt.config.errors import KoptError, ToolError
 from kopt.tools.pytorch.drawing import stored_name
 from kopt.tools.pytorch.graph import FILE_NAME, Graph
 from kopt.tools.pytorch.torch_library import load_torch
@@ -42,10 +43,8 @@ def main(folder: Path) -> None:
 
     try:
         answer = ChildAnswer(exported=export(request, folder, tell))
-    except SetupError as error:
-        answer = ChildAnswer(failure=ChildFailure(kind="machine", message=str(error)))
     except KoptError as error:
-        answer = ChildAnswer(failure=ChildFailure(kind="user", message=str(error)))
+        answer = ChildAnswer(failure=ChildFailure.of(error))
     (folder / ANSWER).write_text(answer.model_dump_json(), "utf-8")
 
 
@@ -119,12 +118,9 @@ def _warnings(graph: Graph) -> tuple[str, ...]:
     constant = [one.path for one in graph.inputs if one.drawing.was_constant]
     if not constant:
         return ()
-    shown = ", ".join(constant[:4]) + (
-        f" and {len(constant) - 4} more" if len(constant) > 4 else ""
-    )
     return (
-        f"{shown}: constant at initialisation, drawn with a spread so that no kernel may leave"
-        " them out",
+        f"{few_of(constant, 4)}: constant at initialisation, drawn with a spread so that"
+        " no kernel may leave them out",
     )
 
 

@@ -12,7 +12,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from kopt.config.errors import ToolError
+from kopt.config.errors import ToolError, UnjudgeableFunction
 from kopt.kernels.oracle import Arrays, Expected, Inputs
 from kopt.kernels.problem import Problem
 from kopt.tools.check.case_data import CaseData
@@ -72,7 +72,7 @@ def refuse_without_effect(trial: Trial, regimes: tuple[str, ...]) -> tuple[str, 
     """Return the inputs that are the same in every draw of `regimes`: no kernel needs to read them.
 
     Raises:
-        ToolError: A check would not notice that a kernel ignores all inputs, or one of them.
+        UnjudgeableFunction: A check would not notice a kernel that ignores inputs.
     """
     moving = {
         name for name in trial.inputs if any(_is_redrawn(trial, name, regime) for regime in regimes)
@@ -88,7 +88,7 @@ def refuse_without_effect(trial: Trial, regimes: tuple[str, ...]) -> tuple[str, 
                         effects[output, group] = max(effects[output, group], effect)
     faults = [*_dull_outputs(effects, everything), *_dull_inputs(effects, everything)]
     if faults:
-        raise ToolError("; ".join(faults) + f": {ADVICE}")
+        raise UnjudgeableFunction("; ".join(faults) + f": {ADVICE}", "degenerate")
     return tuple(name for name in trial.inputs if name not in moving)
 
 

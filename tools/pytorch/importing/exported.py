@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from kopt.config.errors import KoptError, SetupError, ToolError, UnjudgeableFunction
 from kopt.kernels.record import Record
 
 from .forward_call import ForwardCall
@@ -35,8 +36,25 @@ class Exported(Record):
 class ChildFailure(Record):
     """Why the child has nothing to hand back."""
 
-    kind: Literal["user", "machine"]
+    kind: Literal["user", "degenerate", "random", "machine"]
     message: str
+
+    @classmethod
+    def of(cls, error: KoptError) -> "ChildFailure":
+        """Return an error of the child as a record."""
+        if isinstance(error, UnjudgeableFunction):
+            return cls(kind=error.cause, message=str(error))
+        return cls(kind="machine" if isinstance(error, SetupError) else "user", message=str(error))
+
+    def error(self) -> KoptError:
+        """Return the error that the child met, to be raised on this side of the sandbox."""
+        match self.kind:
+            case "machine":
+                return SetupError(self.message)
+            case "user":
+                return ToolError(self.message)
+            case _:
+                return UnjudgeableFunction(self.message, self.kind)
 
 
 class ChildAnswer(Record):

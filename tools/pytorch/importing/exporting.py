@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kopt.config.errors import ToolError
+from kopt.config.errors import ToolError, UnjudgeableFunction
 from kopt.kernels.dtypes import DTYPE_SIZE_BYTES
 from kopt.tools.pytorch.graph import (
     Argument,
@@ -271,9 +271,10 @@ class _Reader:
         for node in nodes:
             name = base_name(node.op)
             if name in RANDOM:
-                raise ToolError(
+                raise UnjudgeableFunction(
                     f"{node.op} draws random numbers{_at(node.source)}: no answer is right. With"
-                    " --mode eval dropout is left out"
+                    " --mode eval dropout is left out",
+                    "random",
                 )
             if not is_allowed(node.op):
                 raise ToolError(

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 import kopt
-from kopt.config.errors import SetupError, ToolError
+from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy, machine_memory_bytes
@@ -63,8 +63,7 @@ def read_answer(folder: Path, source: str, ending: str) -> Exported:
     except (OSError, ValidationError) as error:
         raise ToolError(f"{source}: {ending}") from error
     if answer.failure is not None:
-        kind = SetupError if answer.failure.kind == "machine" else ToolError
-        raise kind(answer.failure.message)
+        raise answer.failure.error()
     if answer.exported is None:
         raise ToolError(f"{source}: the child that exports it gave nothing back")
     return answer.exported

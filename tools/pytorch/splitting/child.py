@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kopt.config.errors import KoptError, SetupError, ToolError
+from kopt.config.errors import KoptError, ToolError
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problem
 from kopt.tools.pytorch.drawing import rounded_to, sample_name, stored_name
@@ -46,10 +46,8 @@ def main(folder: Path) -> None:
     request = RecordRequest.model_validate_json((folder / REQUEST).read_bytes())
     try:
         answer = RecordAnswer(parts=record(request, folder))
-    except SetupError as error:
-        answer = RecordAnswer(failure=ChildFailure(kind="machine", message=str(error)))
     except KoptError as error:
-        answer = RecordAnswer(failure=ChildFailure(kind="user", message=str(error)))
+        answer = RecordAnswer(failure=ChildFailure.of(error))
     (folder / ANSWER).write_text(answer.model_dump_json(), "utf-8")
 
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from pydantic import ValidationError
 
 from kopt.config.callbacks import ignore
-from kopt.config.errors import SetupError, ToolError
+from kopt.config.errors import ToolError
 from kopt.config.files import publish_folder, staging_folder
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
@@ -147,8 +147,7 @@ def _record(
     except (OSError, ValidationError) as error:
         raise ToolError(f"{whole.name}: {ending_of(run)}") from error
     if answer.failure is not None:
-        kind = SetupError if answer.failure.kind == "machine" else ToolError
-        raise kind(answer.failure.message)
+        raise answer.failure.error()
     return answer.parts
 
 

@@ -93,6 +93,17 @@ def kernel_option(required: bool) -> Decorator:
     )
 
 
+def to_folder_option(help_text: str, **more: Any) -> Decorator:
+    """Return -o, the folder that a command writes; `more` are other words of click's option."""
+    kind = click.Path(file_okay=False, path_type=Path)
+    return click.option("-o", "--to", "folder", metavar="DIR", type=kind, help=help_text, **more)
+
+
+def arch_or_none_option(help_text: str) -> Decorator:
+    """Return --arch of one architecture, None if it is not given."""
+    return click.option("--arch", callback=optional_arch, metavar="ARCH", help=help_text)
+
+
 file_argument = click.argument("file", type=click.Path(path_type=Path))
 device_option = click.option(
     "--device",
@@ -103,11 +114,8 @@ device_option = click.option(
     help="Where candidates run: a GPU, counted within CUDA_VISIBLE_DEVICES, or the CPU simulator. "
     "auto: cuda:0 where it can be used, else sim.",
 )
-device_arch_option = click.option(
-    "--arch",
-    callback=optional_arch,
-    metavar="ARCH",
-    help=f"Compiler target.  [default: the GPU's own; {DEFAULT_ARCH} on sim]",
+device_arch_option = arch_or_none_option(
+    f"Compiler target.  [default: the GPU's own; {DEFAULT_ARCH} on sim]"
 )
 tune_option = click.option(
     "--tune",

@@ -21,7 +21,7 @@ from kopt.search.records.members import Member
 from kopt.search.reports.run_report import view_run
 from kopt.server.exits import ExitCode
 from kopt.server.find_case import find_case, refuse_unknown_tune
-from kopt.server.options import kernel_option, optional_arch, tune_option
+from kopt.server.options import arch_or_none_option, kernel_option, to_folder_option, tune_option
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.diagnostics import unserved_lines
@@ -68,25 +68,15 @@ _ARCH = re.compile(r"\.(sm_\d{2,3}[af]?)\.cu$")
     "a package with a function of TVM-FFI. flashinfer-trace: a Solution with its Definition. "
     "kernelbench: a file with ModelNew, of a kernel for an imported module.",
 )
-@click.option(
-    "-o",
-    "--to",
-    "folder",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="A new or empty folder.  [default: ./PROBLEM-FORM]",
-)
+@to_folder_option("A new or empty folder.  [default: ./PROBLEM-FORM]")
 @click.option(
     "--module",
     is_flag=True,
     help="With --as torch, of a kernel for an imported module: an nn.Module with its state_dict.",
 )
 @kernel_option(required=False)
-@click.option(
-    "--arch",
-    callback=optional_arch,
-    metavar="ARCH",
-    help="Compiler target.  [default: what the receipt, the run or the file's name says]",
+@arch_or_none_option(
+    "Compiler target.  [default: what the receipt, the run or the file's name says]"
 )
 @tune_option
 @command_body()

@@ -8,6 +8,7 @@ import click
 
 from kopt.config.counted import counted
 from kopt.server.exits import ExitCode
+from kopt.server.options import to_folder_option
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.import_view import imported_suite_view
@@ -62,15 +63,7 @@ class ImportOptions:
 @click.command("import", epilog=EPILOG)
 @click.argument("form", metavar="FORMAT", type=click.Choice(tuple(FORMATS)))
 @click.argument("checkout", metavar="PATH", type=click.Path(file_okay=False, path_type=Path))
-@click.option(
-    "-o",
-    "--to",
-    "folder",
-    metavar="DIR",
-    required=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The suite: new, or one of an earlier call.",
-)
+@to_folder_option("The suite: new, or one of an earlier call.", required=True)
 @click.option(
     "--level",
     metavar="1,2",

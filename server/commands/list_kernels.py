@@ -16,7 +16,7 @@ from kopt.kernels.roofline import memory_floor_us, workload_bytes
 from kopt.kernels.shipped_kernels import visible_kernels
 from kopt.server.exits import ExitCode
 from kopt.server.find_case import has_baseline
-from kopt.server.options import optional_arch
+from kopt.server.options import arch_or_none_option
 from kopt.server.session import Session, command_body
 from kopt.server.views.tables import NOTHING, View, grid
 
@@ -46,11 +46,8 @@ class KernelRow:
 
 
 @click.command("list", epilog=EPILOG)
-@click.option(
-    "--arch",
-    metavar="ARCH",
-    callback=optional_arch,
-    help="Only kernels with a library baseline on this architecture, e.g. sm_100a or sm_90a; time "
+@arch_or_none_option(
+    "Only kernels with a library baseline on this architecture, e.g. sm_100a or sm_90a; time "
     f"floors are for its GPU. Default: all kernels, floors for {DEFAULT_ARCH}.",
 )
 @click.argument("text", required=False)

@@ -12,6 +12,7 @@ from kopt.config.counted import counted
 from kopt.config.errors import ToolError
 from kopt.kernels.precision import PRECISIONS, Precision
 from kopt.server.exits import ExitCode
+from kopt.server.options import to_folder_option
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.sizes import size_words
@@ -77,14 +78,8 @@ class NewOptions:
 
 @click.command("new", epilog=EPILOG)
 @click.argument("source", metavar="FILE|MODULE:NAME")
-@click.option(
-    "-o",
-    "--to",
-    "folder",
-    metavar="DIR",
-    default=Path(),
-    type=click.Path(path_type=Path, file_okay=False),
-    help="The problem becomes a folder in it.  [default: the current folder]",
+@to_folder_option(
+    "The problem becomes a folder in it.  [default: the current folder]", default=Path()
 )
 @click.option("--entry", metavar="NAME", help="Class, instance or function.  [default: Model]")
 @click.option("--inputs", metavar="NAME", help="What returns its inputs.  [default: get_inputs]")

@@ -15,7 +15,7 @@ from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.server.exits import ExitCode
 from kopt.server.opened_device import DeviceChoice, timing_device
-from kopt.server.options import optional_arch
+from kopt.server.options import arch_or_none_option, to_folder_option
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.tables import View, grid
@@ -55,15 +55,7 @@ class SplitOptions:
 
 @click.command("split", epilog=EPILOG)
 @click.argument("source", metavar="PROBLEM_DIR", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--to",
-    "folder",
-    metavar="DIR",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="Is made, with a folder for each part.",
-)
+@to_folder_option("Is made, with a folder for each part.", required=True)
 @click.option(
     "--by",
     type=click.Choice(["block"]),
@@ -80,12 +72,7 @@ class SplitOptions:
     metavar="cuda:N",
     help="Measure the weights on this GPU.  [default: they are estimated]",
 )
-@click.option(
-    "--arch",
-    callback=optional_arch,
-    metavar="ARCH",
-    help=f"GPU that estimates are for.  [default: {DEFAULT_ARCH}]",
-)
+@arch_or_none_option(f"GPU that estimates are for.  [default: {DEFAULT_ARCH}]")
 @command_body(SplitOptions)
 def command(session: Session, options: SplitOptions) -> int:
     """Cut an imported network into sub-problems that are searched one by one.

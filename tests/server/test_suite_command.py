@@ -70,9 +70,7 @@ def test_a_task_that_cannot_be_judged_ends_with_1_and_its_reason(
 
 
 def test_tasks_without_a_problem_are_named_by_run_and_score(kopt: Kopt, tmp_path: Path) -> None:
-    marks = (
-        "name: kb\nproblems:\n  a: {random: dropout}\n  b: {unsupported: it mutates}\n"
-    )
+    marks = "name: kb\nproblems:\n  a: {random: dropout}\n  b: {unsupported: it mutates}\n"
     folder = write_suite(tmp_path / "kb", marks)
     ran = kopt("suite", "run", folder, "--device", "sim")
     assert ran.code == ExitCode.PASSED

@@ -30,7 +30,7 @@ _WITH_TOOLS = ("coder", "fixer", "combiner")
 
 
 @dataclass(frozen=True)
-class RunSubject:
+class BriefingFacts:
     """The kernel, GPU, start, documents and techniques that the prompts of a run describe."""
 
     problem: Problem
@@ -60,7 +60,7 @@ class RunSubject:
 class Briefing:
     """The fixed part of every prompt of a run."""
 
-    subject: RunSubject
+    facts: BriefingFacts
     settings: SearchSettings
     common: str
     """The system prompt's first part, equal for all roles so that they share a model's cache."""
@@ -74,30 +74,30 @@ class Briefing:
         )
 
 
-def make_briefing(subject: RunSubject, settings: SearchSettings) -> Briefing:
+def make_briefing(facts: BriefingFacts, settings: SearchSettings) -> Briefing:
     """Return what the agents of a run are told.
 
     Raises:
         SetupError: The prompts of this installation are damaged.
     """
     is_minimal = settings.agent == "minimal"
-    documents = "" if is_minimal else subject.documents
-    definition = author_facts(subject.problem, subject.workload, subject.gpu)
+    documents = "" if is_minimal else facts.documents
+    definition = author_facts(facts.problem, facts.workload, facts.gpu)
     common = render_prompt(
         "kernel",
         {
-            "kernel": subject.kernel,
+            "kernel": facts.kernel,
             "definition": render(cleaned(definition)),
-            "gpu": render(gpu_facts(subject.gpu)),
-            "speed": render_prompt("speed_gpu" if subject.is_measured else "speed_sim"),
+            "gpu": render(gpu_facts(facts.gpu)),
+            "speed": render_prompt("speed_gpu" if facts.is_measured else "speed_sim"),
             "guide": GUIDE.strip(),
             "families": "\n".join(f"- {name}: {text}" for name, text in FAMILY_CHANGES.items()),
-            "techniques": _techniques(() if is_minimal else subject.techniques),
-            "start": fenced("candidate 0, the starting kernel", subject.start.source),
+            "techniques": _techniques(() if is_minimal else facts.techniques),
+            "start": fenced("candidate 0, the starting kernel", facts.start.source),
             "documents": fenced("documents", documents) if documents else "None.",
         },
     )
-    return Briefing(subject, settings, common, {role: _task(role, settings) for role in ROLES})
+    return Briefing(facts, settings, common, {role: _task(role, settings) for role in ROLES})
 
 
 def _techniques(known: Sequence[Technique]) -> str:

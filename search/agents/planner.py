@@ -190,7 +190,7 @@ def _ideas_in(text: str) -> tuple[list[_Idea], list[str]]:
 def _known_techniques(briefing: Briefing, view: RoundView) -> frozenset[str]:
     """Return the ids that the planner was shown."""
     drawn = (one.technique.id for advice in view.advice for one in advice.drawn)
-    return frozenset((*(one.id for one in briefing.subject.techniques), *drawn))
+    return frozenset((*(one.id for one in briefing.facts.techniques), *drawn))
 
 
 def _hypothesis(idea: _Idea, slot: Slot | None, known: frozenset[str]) -> Hypothesis:

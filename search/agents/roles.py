@@ -98,7 +98,7 @@ class ModelRoles:
         return replace(
             view,
             reading=tools.reader.round_documents(profile, tools.arch),
-            noted=tools.reader.notes_on(leader, profile, self.context.briefing.subject.problem),
+            noted=tools.reader.notes_on(leader, profile, self.context.briefing.facts.problem),
         )
 
     @property

@@ -195,7 +195,7 @@ def suggestions_for(view: RoundView, briefing: Briefing) -> tuple[Suggestion, ..
         beam=view.beam,
         failed=tuple(failed),
         profile=None if leader is None else view.documents.profiles.get(leader),
-        dtypes=briefing.subject.dtypes,
+        dtypes=briefing.facts.dtypes,
         standings=view.standings,
         untried=view.untried,
         ideas=0,

@@ -15,7 +15,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
-from kopt.search.agents.agent_context import RunSubject, make_briefing
+from kopt.search.agents.agent_context import BriefingFacts, make_briefing
 from kopt.search.knowledge.seed_base import load_seed
 from kopt.search.models.prices import load_prices
 from kopt.search.records.budget import Budget
@@ -71,7 +71,7 @@ def plan_run(request: RunRequest, settings: Settings, gpu: GpuSpec) -> RunPlan:
     """
     problem, workload = find_kernel(request.kernel, settings.problems)
     start = read_candidate(request.start or problem.folder / "reference.cu")
-    subject = RunSubject(
+    facts = BriefingFacts(
         problem=problem,
         workload=workload,
         gpu=gpu,
@@ -79,7 +79,7 @@ def plan_run(request: RunRequest, settings: Settings, gpu: GpuSpec) -> RunPlan:
         start=start,
         techniques=() if request.search.memory == "off" else tuple(load_seed().techniques.values()),
     )
-    briefing = make_briefing(subject, request.search)
+    briefing = make_briefing(facts, request.search)
     prices, size = load_prices(settings.home), len(start.source.encode())
     planned = Planned(request.search, briefing, prices, size)
     roles = tuple(forecast_role(role, planned) for role in ROLES)

@@ -215,14 +215,14 @@ class KnowledgeEntry(Record):
         return self.state, self.techniques
 
     @property
-    def subject(self) -> str:
+    def local_name(self) -> str:
         """Its name among those of its state: `technique + technique`."""
         return " + ".join(self.techniques)
 
     @property
     def name(self) -> str:
         """Its name: `state: technique + technique`."""
-        return f"{self.state}: {self.subject}"
+        return f"{self.state}: {self.local_name}"
 
 
 class Pair(Record):
@@ -245,7 +245,7 @@ class Pair(Record):
         """Its name: `technique before technique`."""
         return f"{self.before} before {self.after}"
 
-    subject = name
+    local_name = name
 
 
 def arch_key(arch: str, provenance: Provenance) -> str:

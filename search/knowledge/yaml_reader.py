@@ -39,7 +39,7 @@ ITEM_LIMIT = 4096
 _ROUNDING = 1.02  # base.yaml may have three digits of each number, sums their last bit
 _FORMAT = re.compile(r"kopt\.knowledge/(\d+)")
 _KEY = re.compile(
-    r"(?P<subject>[a-z0-9_+ ]+?)"
+    r"(?P<local_name>[a-z0-9_+ ]+?)"
     r"(?: on (?P<arch>[a-z0-9_]+(?: estimated)?)(?: by (?P<origin>[a-z0-9]+))?"
     r"| note (?P<note>\d+))?"
 )
@@ -119,12 +119,12 @@ def _base_of(fields: dict[str, Any]) -> KnowledgeBase:
         *(_described(Technique, name, told) for name, told in sections["techniques"].items()),
     ]
     for state, lines in sections["entries"].items():
-        for subject, told in _subjects(_mapping(lines, state), state, head.origin).items():
-            entry = {"state": state, "techniques": subject.split(" + "), **told}
-            items.append(_built(KnowledgeEntry, entry, subject))
-    for subject, told in _subjects(sections["pairs"], "pairs", head.origin).items():
-        before, _, after = subject.partition(" before ")
-        items.append(_built(Pair, {"before": before, "after": after, **told}, subject))
+        for local_name, told in _by_name(_mapping(lines, state), state, head.origin).items():
+            entry = {"state": state, "techniques": local_name.split(" + "), **told}
+            items.append(_built(KnowledgeEntry, entry, local_name))
+    for local_name, told in _by_name(sections["pairs"], "pairs", head.origin).items():
+        before, _, after = local_name.partition(" before ")
+        items.append(_built(Pair, {"before": before, "after": after, **told}, local_name))
     return KnowledgeBase(head.version, head.origin, head.origins).with_items(items)
 
 
@@ -136,14 +136,14 @@ def _described(kind: type[_Built], name: str, fields: object) -> _Built:
     return _built(kind, {**told, **line, "is_discovered": is_discovered}, name)
 
 
-def _subjects(lines: dict[str, Any], where: str, origin: str) -> dict[str, dict[str, Any]]:
+def _by_name(lines: dict[str, Any], where: str, origin: str) -> dict[str, dict[str, Any]]:
     """Return the fields of each entry or pair of a section, collected from its lines."""
     found: dict[str, dict[str, Any]] = {}
     for key, value in lines.items():
         parts = _KEY.fullmatch(key)
         if parts is None:
             raise DocumentError(f"{where}: the key {key!r} is none of ours")
-        item = found.setdefault(parts["subject"], {"evidence": {}})
+        item = found.setdefault(parts["local_name"], {"evidence": {}})
         if parts["arch"]:
             by = item["evidence"].setdefault(parts["arch"], {})
             by[parts["origin"] or origin] = _evidence(value, key)

@@ -205,7 +205,7 @@ def _item_lines(item: Held, own: str, known: Held | None, detail: _Detail) -> It
         fields = {"prior": prior.pop("gain", 0.0), **prior, "deprecated": item.is_deprecated}
         rank = None if is_shipped or item.is_deprecated else (0, 0)
         yield _Line(
-            f"{indent}{scalar(item.subject)}: {flow_mapping(fields, detail.digits)}\n", rank
+            f"{indent}{scalar(item.local_name)}: {flow_mapping(fields, detail.digits)}\n", rank
         )
     for arch, origins in item.evidence.items():
         for origin, evidence in origins.items():
@@ -213,11 +213,11 @@ def _item_lines(item: Held, own: str, known: Held | None, detail: _Detail) -> It
             ratio = f"  # {exp(evidence.mean):.2f}x" if evidence.weight and detail.is_named else ""
             told = f"{_evidence_text(evidence, detail)}{ratio}\n"
             rank = evidence.tries, evidence.version
-            yield _Line(f"{indent}{item.subject} on {arch}{by}: {told}", rank)
+            yield _Line(f"{indent}{item.local_name} on {arch}{by}: {told}", rank)
     latest = item.notes[-detail.notes :] if detail.notes else ()
     for number, note in enumerate(latest, start=1):
         shown = flow_mapping(note.model_dump(), detail.digits)
-        yield _Line(f"{indent}{item.subject} note {number}: {shown}\n")
+        yield _Line(f"{indent}{item.local_name} note {number}: {shown}\n")
 
 
 def _evidence_text(evidence: Evidence, detail: _Detail) -> str:

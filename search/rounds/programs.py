@@ -48,16 +48,16 @@ def find_states(context: RunContext, number: int) -> None:
     """
     members, least = context.members(), context.state().settings.search.min_effect
     of_round = [one for one in members if one.round == number]
-    subjects: set[int] = set()
+    taught: set[int] = set()
     for member in of_round:
         if member.techniques:
             parents = [members[seq] for seq in member.parents[:1]]
-            subjects |= {one.seq for one in parents}
-            subjects |= {member.seq for one in parents if _is_faster(member, one, least)}
+            taught |= {one.seq for one in parents}
+            taught |= {member.seq for one in parents if _is_faster(member, one, least)}
     for sha in dict.fromkeys(one.source_sha for one in of_round if one.branch is None):
         earlier = (one for one in members if one.source_sha == sha and one.round < number)
-        subjects |= {one.seq for one in rank(earlier)[:1]}
-    for seq in sorted(subjects, key=lambda one: members[one].order):
+        taught |= {one.seq for one in rank(earlier)[:1]}
+    for seq in sorted(taught, key=lambda one: members[one].order):
         if members[seq].passed:
             state_of(context, members[seq])
 

@@ -12,7 +12,7 @@ from kopt.kernels.candidate import Candidate, candidate_of_text
 from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel
-from kopt.search.agents.agent_context import AgentContext, RunSubject, make_briefing
+from kopt.search.agents.agent_context import AgentContext, BriefingFacts, make_briefing
 from kopt.search.agents.agent_tools import AgentTools
 from kopt.search.agents.documents import DocumentSearch
 from kopt.search.agents.roles import ModelRoles
@@ -102,7 +102,7 @@ def _model_roles(store: RunStore, place: RunPlace, main_thread: MainThread) -> M
     client = _model_client(store, place, main_thread)
     problem, workload = find_kernel(run.kernel, settings.problems)
     reader = DocumentSearch(settings, store.folder.name)
-    subject = RunSubject(
+    facts = BriefingFacts(
         problem=problem,
         workload=workload,
         gpu=place.site.device.gpu or gpu_for_arch(run.arch),
@@ -116,7 +116,7 @@ def _model_roles(store: RunStore, place: RunPlace, main_thread: MainThread) -> M
         main_thread.post(lambda: store.add_tool_time(gpu_seconds))
 
     tools = AgentTools(run.kernel, run.arch, place.site, reader, count, run.search.profile)
-    return ModelRoles(AgentContext(client, make_briefing(subject, run.search), tools))
+    return ModelRoles(AgentContext(client, make_briefing(facts, run.search), tools))
 
 
 def _model_client(store: RunStore, place: RunPlace, main_thread: MainThread) -> ModelClient:

@@ -48,21 +48,21 @@ class Retirement(Record):
 
 def find_retirements(
     members: Sequence[Member],
-    subjects: Iterable[int],
+    judged: Iterable[int],
     beams: Beams,
     settings: SearchSettings,
 ) -> tuple[Retirement, ...]:
-    """Return why those of `subjects` that have no place in the beam have none, by `seq`.
+    """Return why those of `judged` that have no place in the beam have none, by `seq`.
 
     Args:
         members: All candidates of the run.
-        subjects: Numbers of the candidates to judge.
+        judged: Numbers of the candidates to judge.
         beams: Before the step and now.
         settings: What the beam was selected by.
     """
     find_reason = _reasons(members, beams, settings)
     found: list[Retirement] = []
-    for seq in sorted(set(subjects) - set(beams.now)):
+    for seq in sorted(set(judged) - set(beams.now)):
         reason, why = find_reason(members[seq])
         was_in_beam = seq in beams.before
         found.append(Retirement(seq=seq, reason=reason, why=why, was_in_beam=was_in_beam))

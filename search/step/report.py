@@ -69,7 +69,7 @@ def report_step(
     stepped = tuple(_stepped(one, context, state, members) for one in outcome.stepped)
     known = _known(context, stepped, profile)
     suggestions = make_suggestions(known)
-    subjects = {one.seq for one in outcome.stepped} | set(outcome.beam_before)
+    judged = {one.seq for one in outcome.stepped} | set(outcome.beam_before)
     beams = Beams(outcome.beam_before, state.beam)
     return StepResult(
         **_facts(context, state, members),
@@ -80,7 +80,7 @@ def report_step(
             BeamMember(**dict(report_candidate(members[seq], members, state)), rank=rank)
             for rank, seq in enumerate(state.beam, start=1)
         ),
-        retired=find_retirements(members, subjects, beams, state.settings.search),
+        retired=find_retirements(members, judged, beams, state.settings.search),
         gain=_gain(outcome, state, members),
         families=known.standings,
         untried_families=known.untried,

@@ -17,7 +17,7 @@ from kopt.tools.export.folder_files import folder_files
 from kopt.tools.export.stage import export
 from kopt.tools.export.subject import ExportSubject
 from kopt.tools.pytorch.importing.stage import ImportResult
-from kopt.tools.pytorch.importing.user_source import load_subject
+from kopt.tools.pytorch.importing.user_source import load_function
 from kopt.tools.pytorch.torch_library import load_torch
 from support.exports import write_files
 from support.stand_in_kernels import imported_subject
@@ -50,7 +50,7 @@ def _small(subject: ExportSubject) -> tuple[Any, list[Any]]:
     )
     torch.manual_seed(3)
     values = {name: pair[0] for name, pair in kept.changed.items()}
-    model, inputs = load_subject(request).build(values)
+    model, inputs = load_function(request).build(values)
     return model.cuda(), [one.cuda() for one in inputs]
 
 

@@ -14,7 +14,7 @@ from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.search.advice.notes import FittingNote
-from kopt.search.agents.agent_context import AgentContext, Briefing, RunSubject, make_briefing
+from kopt.search.agents.agent_context import AgentContext, Briefing, BriefingFacts, make_briefing
 from kopt.search.agents.agent_tools import AgentTools
 from kopt.search.agents.conversation import CallClient
 from kopt.search.agents.documents import DocumentSearch
@@ -182,8 +182,8 @@ def briefing(documents: str = "", **search: Any) -> Briefing:
     """Return what the agents of a run on sim are told; `search`: other settings than usual."""
     problem, workload = find_kernel(KERNEL, None)
     start = Candidate(START)
-    subject = RunSubject(problem, workload, load_gpus()["H100"], False, start, documents)
-    return make_briefing(subject, load_search_settings().model_copy(update=search))
+    facts = BriefingFacts(problem, workload, load_gpus()["H100"], False, start, documents)
+    return make_briefing(facts, load_search_settings().model_copy(update=search))
 
 
 def agent_tools(home: Path, kernel: str = KERNEL, problems: Path | None = None) -> AgentTools:

@@ -8,7 +8,7 @@ from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem import Problem
 from kopt.tools.pytorch.emit import emit_candidate
 from kopt.tools.pytorch.graph import Argument, Drawing, Graph, GraphInput, GraphOutput, Node, Ref
-from kopt.tools.pytorch.importing.probing import Probed
+from kopt.tools.pytorch.importing.probing import CheckBasis
 from kopt.tools.pytorch.importing.problem_folder import fill_folder
 from kopt.tools.pytorch.importing.problem_making import ProblemText, make_problem
 from kopt.tools.pytorch.importing.sizes_as_axes import SizedGraph
@@ -111,14 +111,14 @@ def with_header(part: PartNames, **changes: object) -> PartNames:
 def write_split(folder: Path) -> Path:
     """Write `network` as `kopt split` would, without running it, and return the folder."""
     regions, subs = cut_network()
-    probed = Probed(regimes=("normal",), derived=(), tiny=0.1, huge=8.0, has_rows=True)
+    basis = CheckBasis(regimes=("normal",), derived=(), tiny=0.1, huge=8.0, has_rows=True)
     whole = folder / WHOLE_FOLDER / "net"
     axes: dict[str, str | None] = dict.fromkeys(SHAPES[0])
     workloads = {f"w{number}": dict(shape) for number, shape in enumerate(SHAPES)}
     sized = SizedGraph(graph=network(), axes=axes, workloads=workloads, batch="B")
     for place, one in ((whole, sized), *((folder / sub.name, sub.sized) for sub in subs)):
         place.mkdir(parents=True)
-        fill_folder(place, ProblemText(place.name, "a network by hand", "ieee"), one, probed)
+        fill_folder(place, ProblemText(place.name, "a network by hand", "ieee"), one, basis)
     steps = {
         place: SplitStep(part=sub.name, wires=wires)
         for sub in subs

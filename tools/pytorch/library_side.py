@@ -18,7 +18,7 @@ from kopt.kernels.problem_loader import load_problem
 from .graph import Graph, read_graph
 from .graph_module import graph_module
 from .importing.stage import MODEL_FILE, ImportResult
-from .importing.user_source import load_subject
+from .importing.user_source import load_function
 from .torch_library import load_torch
 
 IMPORT_NAME = "import.json"
@@ -128,7 +128,7 @@ def _module(place: _Place, graph: Graph) -> tuple[Any, tuple[Any, ...], frozense
     unused = frozenset(kept.unused.values())
     small = {name: values[0] for name, values in kept.changed.items()}
     for values in ({}, small):
-        module, inputs = load_subject(request).build(values)
+        module, inputs = load_function(request).build(values)
         if _used_shapes(inputs, unused) == wanted:
             return module.to(place.device), inputs, unused
     raise ImportError("the module was imported at other shapes than this")

@@ -88,5 +88,5 @@ def test_hostile_text_in_memory_is_fenced_in_every_prompt(asked: str, tmp_path: 
 def test_hostile_technique_is_fenced_in_the_part_that_all_are_told() -> None:
     known = briefing()
     evil = next(iter(BASE.techniques.values())).model_copy(update={"description": EVIL})
-    common = make_briefing(replace(known.subject, techniques=(evil,)), known.settings).common
+    common = make_briefing(replace(known.facts, techniques=(evil,)), known.settings).common
     assert "EVIL" in common and "EVIL" not in _FENCED.sub("", common)

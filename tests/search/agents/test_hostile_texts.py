@@ -8,7 +8,7 @@ import pytest
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.search.agents.agent_context import AgentContext, RunSubject, make_briefing
+from kopt.search.agents.agent_context import AgentContext, BriefingFacts, make_briefing
 from kopt.search.agents.plans import Lesson, Reflection
 from kopt.search.agents.roles import ModelRoles
 from kopt.search.agents.views import Documents, FailedBranch, FailedCandidate
@@ -95,9 +95,9 @@ def test_hostile_text_of_any_origin_is_fenced(role: str, tmp_path: Path) -> None
 
 def test_hostile_start_and_documents_are_fenced() -> None:
     known = briefing()
-    subject = known.subject
-    evil = RunSubject(
-        subject.problem, subject.workload, subject.gpu, False, Candidate(START + EVIL), EVIL
+    facts = known.facts
+    evil = BriefingFacts(
+        facts.problem, facts.workload, facts.gpu, False, Candidate(START + EVIL), EVIL
     )
     common = make_briefing(evil, known.settings).common
     _, _, told = common.partition("# The starting kernel")

@@ -89,7 +89,7 @@ def test_ending_that_gives_orders_is_fenced(tmp_path: Path) -> None:
 
 def test_techniques_of_memory_stand_in_the_cached_part_as_data(tmp_path: Path) -> None:
     usual = means(desk(REFUSED), tmp_path).briefing
-    subject = replace(usual.subject, techniques=tuple(memory().techniques.values()))
-    common = make_briefing(subject, usual.settings).common
+    facts = replace(usual.facts, techniques=tuple(memory().techniques.values()))
+    common = make_briefing(facts, usual.settings).common
     listed = common.split(": techniques>>>\n")[1].split("\n<<<end of data")[0]
     assert "wide_loads (vectorization): what wide loads means" in listed.split("\n")

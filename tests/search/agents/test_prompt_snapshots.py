@@ -7,7 +7,7 @@ import pytest
 
 from kopt.config.gpu_specs import load_gpus
 from kopt.config.search_settings import ROLES, Role, load_search_settings
-from kopt.search.agents.agent_context import RunSubject, make_briefing
+from kopt.search.agents.agent_context import BriefingFacts, make_briefing
 from kopt.search.agents.coder import mend_candidate, write_candidate
 from kopt.search.agents.planner import plan
 from kopt.search.agents.reflector import reflect
@@ -95,9 +95,9 @@ def test_nothing_of_the_round_stands_in_the_cached_part(tmp_path: Path) -> None:
 
 
 def test_hardware_facts_are_those_of_the_target() -> None:
-    subject = briefing().subject
+    facts = briefing().facts
     gpu = load_gpus()["B200"]
-    other = RunSubject(subject.problem, subject.workload, gpu, True, subject.start)
+    other = BriefingFacts(facts.problem, facts.workload, gpu, True, facts.start)
     common = make_briefing(other, load_search_settings()).common
     assert f"sm_count: {gpu.sm_count}" in common and "arch: sm_100a" in common
     assert "sm_90" not in common and "gpu: H100" not in common

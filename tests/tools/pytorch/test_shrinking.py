@@ -7,7 +7,7 @@ import pytest
 from kopt.tools.pytorch.importing.fake_run import fake_run
 from kopt.tools.pytorch.importing.request import ExportRequest
 from kopt.tools.pytorch.importing.shrinking import TARGET, shrink
-from kopt.tools.pytorch.importing.user_source import load_subject
+from kopt.tools.pytorch.importing.user_source import load_function
 from support.torch_sources import HEAD
 
 WIDE_INSIDE = """class Model(nn.Module):
@@ -81,20 +81,20 @@ def _changed(tmp_path: Path, text: str) -> dict[str, int]:
     """Return the smaller integers; at them the function is small enough for a check."""
     source = tmp_path / "model.py"
     source.write_text(HEAD + text, "utf-8")
-    subject = load_subject(ExportRequest(source=str(source)))
-    official = fake_run(subject.build, {})
-    changed = shrink(subject, official)
+    function = load_function(ExportRequest(source=str(source)))
+    official = fake_run(function.build, {})
+    changed = shrink(function, official)
     assert official.work > 10 * TARGET
-    assert fake_run(subject.build, changed).work < 2 * TARGET
+    assert fake_run(function.build, changed).work < 2 * TARGET
     return changed
 
 
 def test_widths_within_a_class_are_made_smaller_and_kernel_sizes_are_not(tmp_path: Path) -> None:
     changed = _changed(tmp_path, WIDE_INSIDE)
-    subject = load_subject(ExportRequest(source=str(tmp_path / "model.py")))
-    before = {subject.knobs[name] for name in changed if name in subject.inner}
+    function = load_function(ExportRequest(source=str(tmp_path / "model.py")))
+    before = {function.integers[name] for name in changed if name in function.inner}
     assert {96, 2048} <= before
-    assert 11 not in subject.knobs.values()
+    assert 11 not in function.integers.values()
 
 
 def test_a_size_that_is_twice_another_stays_so(tmp_path: Path) -> None:
@@ -112,9 +112,9 @@ def test_a_number_that_a_class_computes_with_is_no_width(scaled: str, tmp_path: 
     text = WIDE_INSIDE.replace("self.down(F.relu(self.up(x)))", f"self.down({scaled})")
     text = text.replace("flatten(1)", "flatten(1)\n        x = self.up(x)")
     changed = _changed(tmp_path, text)
-    subject = load_subject(ExportRequest(source=str(tmp_path / "model.py")))
-    assert {subject.knobs[name] for name in changed}.isdisjoint({30, 48})
-    assert 2048 in {subject.knobs[name] for name in changed}
+    function = load_function(ExportRequest(source=str(tmp_path / "model.py")))
+    assert {function.integers[name] for name in changed}.isdisjoint({30, 48})
+    assert 2048 in {function.integers[name] for name in changed}
 
 
 @pytest.mark.parametrize("call", ["(q, k, v)", "(q, k, v, is_causal=True)"])

@@ -30,9 +30,9 @@ def get_inputs():
 
 @dataclass(frozen=True)
 class Sizes:
-    """A subject with these integers, which is never built."""
+    """A function with these integers, which is never built."""
 
-    knobs: Mapping[str, int]
+    integers: Mapping[str, int]
 
     @property
     def inner(self) -> frozenset[str]:
@@ -63,15 +63,15 @@ def test_integers_have_the_names_that_they_are_assigned_to() -> None:
 def test_an_integer_is_named_by_its_name_or_its_value(
     small: dict[str, int], found: dict[str, int]
 ) -> None:
-    knobs = {"batch": 16, "5:3": 16, "hidden": 4096, "14:23": 1024}
-    assert chosen(Sizes(knobs), small) == found
+    integers = {"batch": 16, "5:3": 16, "hidden": 4096, "14:23": 1024}
+    assert chosen(Sizes(integers), small) == found
 
 
 def test_an_unknown_integer_is_refused_with_those_that_there_are() -> None:
-    knobs = {"batch": 16, "14:23": 1024, "15:2": 1024}
+    integers = {"batch": 16, "14:23": 1024, "15:2": 1024}
     with pytest.raises(
         ToolError, match=r"--small rows=8: the source's integers are batch=16, 1024$"
     ):
-        chosen(Sizes(knobs), {"rows": 8})
+        chosen(Sizes(integers), {"rows": 8})
     with pytest.raises(ToolError, match="the source's integers are none above 4"):
         chosen(Sizes({}), {"rows": 8})

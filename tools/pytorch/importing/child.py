@@ -28,7 +28,7 @@ from .problem_making import ProblemText, make_problem
 from .request import ExportRequest
 from .shrinking import chosen, same_function, shrink
 from .sizes_as_axes import OFFICIAL, SMALL, Measured, with_axes
-from .user_source import Subject, load_subject
+from .user_source import SizedFunction, load_function
 
 DRAWS = 3
 """Calls of the user's code whose values are measured."""
@@ -52,15 +52,15 @@ def export(
     request: ExportRequest,
     folder: Path,
     tell: Callable[[str], None],
-    subject: Subject | None = None,
+    function: SizedFunction | None = None,
 ) -> Exported:
     """Return the function that `request` names as a graph; constants are written into `folder`.
 
     Args:
-        request: Where there is no `subject`, names one.
+        request: Where there is no `function`, names one.
         folder: For constants.
         tell: Is given a line of progress.
-        subject: The function itself.
+        function: The function itself.
 
     Raises:
         ToolError: It cannot be imported.
@@ -68,49 +68,49 @@ def export(
     """
     load_torch()
     tell("running the function on fake tensors")
-    found: Subject = subject or _guarded(request, lambda: load_subject(request))
+    found: SizedFunction = function or _guarded(request, lambda: load_function(request))
     return _exported(request, folder, tell, found)
 
 
 def _exported(
-    request: ExportRequest, folder: Path, tell: Callable[[str], None], subject: Subject
+    request: ExportRequest, folder: Path, tell: Callable[[str], None], function: SizedFunction
 ) -> Exported:
-    official = _guarded(request, lambda: fake_run(subject.build, {}))
+    official = _guarded(request, lambda: fake_run(function.build, {}))
     tell("looking for a small shape")
     if request.small is None:
-        values = shrink(subject, official)
+        values = shrink(function, official)
     else:
-        values = chosen(subject, request.small)
-        same_function(subject, official, values)
+        values = chosen(function, request.small)
+        same_function(function, official, values)
     tell("exporting it at the small shape")
-    small, draws = _measured(request, subject, values)
+    small, draws = _measured(request, function, values)
     measured = [Measured(workload=SMALL if values else OFFICIAL, graph=small.graph)]
     large = small
     if values:
         tell("exporting it at its own shape")
-        large = _exported_fake(request, subject)
+        large = _exported_fake(request, function)
         refuse_other(small.graph, large.graph)
         measured.append(Measured(workload=OFFICIAL, graph=large.graph))
     names = [one.name for one in small.graph.inputs if one.drawing.kind == "stored"]
     files = {stored_name(one, SMALL if values else ""): draws[one] for one in names}
     if names and values:
-        official = _official_values(request, subject, large, names)
+        official = _official_values(request, function, large, names)
         files |= {stored_name(one, OFFICIAL): official[one] for one in names}
     for file, array in files.items():
         np.save(folder / file, array, allow_pickle=False)
-    sized = with_axes(measured, _batch(fake_run(subject.build, values)))
+    sized = with_axes(measured, _batch(fake_run(function.build, values)))
     tell("finding out by what it can be judged")
     (folder / FILE_NAME).write_text(sized.graph.model_dump_json(), "utf-8")
-    text = ProblemText("probed", "", request.precision)
+    text = ProblemText("function", "", request.precision)
     problem = make_problem(sized, text, folder, sized.batch)
     return Exported(
         sized=sized,
-        probed=probe(Probe(problem, folder, request.precision)),
+        basis=probe(Probe(problem, folder, request.precision)),
         parameters=sum(one.numel() for one in large.module.parameters()),
         warnings=(*small.warnings, *_warnings(sized.graph)),
         call=large.call if large.call == small.call else None,
         unused=dict(small.unused),
-        changed={name: (value, subject.knobs[name]) for name, value in values.items()},
+        changed={name: (value, function.integers[name]) for name, value in values.items()},
     )
 
 
@@ -150,7 +150,7 @@ def _files(request: ExportRequest) -> list[Path]:
 
 
 def _measured(
-    request: ExportRequest, subject: Subject, values: dict[str, int]
+    request: ExportRequest, function: SizedFunction, values: dict[str, int]
 ) -> tuple[ExportedModule, dict[str, Any]]:
     """Return the small graph with how its inputs are drawn, and one draw of each."""
     torch = load_torch()
@@ -158,7 +158,7 @@ def _measured(
     exported: ExportedModule | None = None
     for seed in range(DRAWS):
         torch.manual_seed(seed)
-        module, inputs = _guarded(request, lambda: subject.build(values))
+        module, inputs = _guarded(request, lambda: function.build(values))
         if exported is None:
             exported = export_module(module, inputs, _files(request))
         tensors = _tensors(exported, module, inputs)
@@ -195,18 +195,18 @@ def _as_array(tensor: Any) -> Any:
     return (value.double() if value.is_floating_point() else value).numpy()
 
 
-def _exported_fake(request: ExportRequest, subject: Subject) -> ExportedModule:
+def _exported_fake(request: ExportRequest, function: SizedFunction) -> ExportedModule:
     """Return the official graph, exported without its memory."""
     torch = load_torch()
     fake: Any = importlib.import_module("torch._subclasses.fake_tensor").FakeTensorMode
 
     with torch.no_grad(), fake(allow_non_fake_inputs=True):
-        module, inputs = _guarded(request, lambda: subject.build({}))
+        module, inputs = _guarded(request, lambda: function.build({}))
     return export_module(module, inputs, _files(request))
 
 
 def _official_values(
-    request: ExportRequest, subject: Subject, large: ExportedModule, names: list[str]
+    request: ExportRequest, function: SizedFunction, large: ExportedModule, names: list[str]
 ) -> dict[str, Any]:
     """Return what is part of the function at its own shape.
 
@@ -217,7 +217,7 @@ def _official_values(
     made = {name: large.constants.get(large.targets[name]) for name in names}
     if all(one is not None and not isinstance(one, fake) for one in made.values()):
         return {name: _as_array(one) for name, one in made.items()}
-    module, inputs = _guarded(request, lambda: subject.build({}))
+    module, inputs = _guarded(request, lambda: function.build({}))
     exported = export_module(module, inputs, _files(request))
     values = _tensors(exported, module, inputs)
     return {name: _as_array(values[name]) for name in names}

@@ -8,7 +8,7 @@ from kopt.config.errors import KoptError, SetupError, ToolError, UnjudgeableFunc
 from kopt.kernels.record import Record
 
 from .forward_call import ForwardCall
-from .probing import Probed
+from .probing import CheckBasis
 from .sizes_as_axes import SizedGraph
 
 REQUEST, PROGRESS, ANSWER = "request.json", "progress.txt", "answer.json"
@@ -19,7 +19,7 @@ class Exported(Record):
     """What the child found."""
 
     sized: SizedGraph
-    probed: Probed
+    basis: CheckBasis
     parameters: int
     """Elements of all parameters at the last workload."""
     warnings: tuple[str, ...] = ()

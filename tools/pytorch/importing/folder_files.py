@@ -2,7 +2,7 @@
 
 from kopt.tools.pytorch.graph import Graph
 
-from .probing import Probed
+from .probing import CheckBasis
 
 _ORACLE = '''"""Oracle of {name}: the graph beside it in float64, by kopt's interpreter."""
 
@@ -46,16 +46,16 @@ def compiled_max(tensors, scalars, pdl):
 '''
 
 
-def oracle_text(name: str, digest: str, precision: str, probed: Probed) -> str:
+def oracle_text(name: str, digest: str, precision: str, basis: CheckBasis) -> str:
     """Return oracle.py, which is bound to one graph.json."""
     return _ORACLE.format(
         name=name,
         digest=digest,
-        tiny=probed.tiny,
-        huge=probed.huge,
+        tiny=basis.tiny,
+        huge=basis.huge,
         precision=precision,
-        regimes=probed.regimes,
-        derived=probed.derived,
+        regimes=basis.regimes,
+        derived=basis.derived,
     )
 
 

@@ -23,7 +23,7 @@ from .user_source import LEAST, cut
 
 
 @dataclass(frozen=True)
-class LiveSubject:
+class LiveFunction:
     """A module with its example inputs."""
 
     module: Any
@@ -31,14 +31,14 @@ class LiveSubject:
     inner: frozenset[str] = frozenset()
 
     @property
-    def knobs(self) -> Mapping[str, int]:
+    def integers(self) -> Mapping[str, int]:
         """Sizes of the inputs by their value: equal ones change together."""
         sizes = {int(n) for one in self.inputs for n in getattr(one, "shape", ())}
         return {str(n): n for n in sorted(sizes) if n > LEAST}
 
     def build(self, values: Mapping[str, int]) -> tuple[Any, tuple[Any, ...]]:
         """Return the module with its inputs cut to other sizes."""
-        other = {self.knobs[name]: value for name, value in values.items()}
+        other = {self.integers[name]: value for name, value in values.items()}
         return self.module, tuple(cut(one, other) for one in self.inputs)
 
 
@@ -65,6 +65,6 @@ def import_live(
     request = ImportRequest(asked, folder, name or guessed, ignore)
     place = place_of(request)
     with TemporaryDirectory(prefix="kopt-import-") as work:
-        subject = LiveSubject(module, tuple(inputs))
-        exported = export(asked, Path(work), ignore, subject)
+        function = LiveFunction(module, tuple(inputs))
+        exported = export(asked, Path(work), ignore, function)
         return write_problem(request, exported, Path(work), place)

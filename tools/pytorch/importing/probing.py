@@ -34,7 +34,7 @@ _FIRST_SAMPLES = 3
 _SAME = 1e-9
 
 
-class Probed(Record):
+class CheckBasis(Record):
     """What the checks of a problem may rest on."""
 
     regimes: tuple[str, ...]
@@ -67,7 +67,7 @@ class Probe:
         return self.problem.workloads[0]
 
 
-def probe(asked: Probe) -> Probed:
+def probe(asked: Probe) -> CheckBasis:
     """Return what the function can be judged by.
 
     Raises:
@@ -103,7 +103,7 @@ def probe(asked: Probe) -> Probed:
     regimes = tuple(one for one in REGIMES if one not in left_out)
     derived = tuple(one for one in DERIVED_REGIMES if one not in left_out)
     fixed = refuse_without_effect(_trial(asked, oracle, first), (*regimes, *derived))
-    return Probed(
+    return CheckBasis(
         regimes=regimes,
         derived=derived,
         tiny=chosen["tiny"],

@@ -17,7 +17,7 @@ from kopt.tools.pytorch.oracle import digest_of
 
 from .folder_files import baseline_text, graph_text, oracle_text
 from .handed_back import read_constant
-from .probing import Probed
+from .probing import CheckBasis
 from .problem_making import ProblemText, make_problem, problem_yaml
 from .sizes_as_axes import SizedGraph
 
@@ -32,7 +32,9 @@ class FilledFolder:
     warnings: tuple[str, ...]
 
 
-def fill_folder(folder: Path, text: ProblemText, sized: SizedGraph, probed: Probed) -> FilledFolder:
+def fill_folder(
+    folder: Path, text: ProblemText, sized: SizedGraph, basis: CheckBasis
+) -> FilledFolder:
     """Write the files of a problem into `folder`, which has its name.
 
     Raises:
@@ -40,11 +42,11 @@ def fill_folder(folder: Path, text: ProblemText, sized: SizedGraph, probed: Prob
     """
     graph = sized.graph
     refuse_foreign(graph)
-    problem = make_problem(sized, text, folder, sized.batch if probed.has_rows else None)
+    problem = make_problem(sized, text, folder, sized.batch if basis.has_rows else None)
     (folder / "problem.yaml").write_text(problem_yaml(problem), "utf-8")
     (folder / FILE_NAME).write_text(graph_text(graph), "utf-8")
     digest = digest_of(folder / FILE_NAME)
-    oracle = oracle_text(text.name, digest, text.precision, probed)
+    oracle = oracle_text(text.name, digest, text.precision, basis)
     (folder / "oracle.py").write_text(oracle, "utf-8")
     (folder / "baseline.py").write_text(baseline_text(text.name), "utf-8")
     load_problem(folder)

@@ -12,7 +12,7 @@ from typing import Any
 from kopt.config.errors import ToolError
 
 from .fake_run import FakeRun, fake_run
-from .user_source import LEAST, Subject
+from .user_source import LEAST, SizedFunction
 
 TARGET = 1 << 17
 """Elements and units of multiplications of a forward pass that is small enough."""
@@ -23,7 +23,7 @@ _FEW = 8
 
 @dataclass
 class _Search:
-    subject: Subject
+    function: SizedFunction
     official: FakeRun
     values: dict[str, int] = field(default_factory=dict[str, int])
     numbers: tuple[int, ...] = ()
@@ -39,7 +39,7 @@ class _Search:
             return None
         self.tries += 1
         try:
-            run = fake_run(self.subject.build, values)
+            run = fake_run(self.function.build, values)
         except Exception:  # the user's code at sizes that do not fit together: any error means no
             run = None
         if run is None or not _is_same(run, self.official) or not self._keeps(changed, run):
@@ -49,7 +49,7 @@ class _Search:
 
     def _keeps(self, changed: Mapping[str, int], run: FakeRun) -> bool:
         """Return whether no integer of a class that is computed with was taken for a width."""
-        return self.subject.inner.isdisjoint(changed) or run.numbers == self.numbers
+        return self.function.inner.isdisjoint(changed) or run.numbers == self.numbers
 
 
 def _is_same(run: FakeRun, official: FakeRun) -> bool:
@@ -64,15 +64,15 @@ def _is_same(run: FakeRun, official: FakeRun) -> bool:
     return True
 
 
-def shrink(subject: Subject, official: FakeRun) -> dict[str, int]:
-    """Return smaller values of some of the subject's integers; none where nothing can shrink."""
-    search = _Search(subject, official, numbers=official.numbers)
+def shrink(function: SizedFunction, official: FakeRun) -> dict[str, int]:
+    """Return smaller values of some of the function's integers; none where nothing can shrink."""
+    search = _Search(function, official, numbers=official.numbers)
     work = official.work
     stuck: set[str] = set()
     while work > TARGET and search.tries < _TRIES:
-        now = {**subject.knobs, **search.values}
+        now = {**function.integers, **search.values}
         free = [n for n in now if n not in stuck and now[n] > LEAST]
-        names = sorted(free, key=lambda n: (n in subject.inner, -now[n]))
+        names = sorted(free, key=lambda n: (n in function.inner, -now[n]))
         if not names:
             break
         run, changed = _smaller(search, now, names[0])
@@ -82,7 +82,9 @@ def shrink(subject: Subject, official: FakeRun) -> dict[str, int]:
         search.values.update(changed)
         search.numbers, work = run.numbers, run.work
     _set_batch_apart(search)
-    return {name: value for name, value in search.values.items() if value != subject.knobs[name]}
+    return {
+        name: value for name, value in search.values.items() if value != function.integers[name]
+    }
 
 
 def _smaller(
@@ -93,7 +95,7 @@ def _smaller(
     What is twice as large as another often has to stay so. The widths of a network fit together:
     they are halved all at once first.
     """
-    inner = search.subject.inner
+    inner = search.function.inner
     near = [other for other in now if name in inner or other not in inner]
     groups = [[name], [n for n in near if now[n] == now[name]], near]
     if name in inner:
@@ -122,7 +124,7 @@ def _set_batch_apart(search: _Search) -> None:
     if run is None or not run.inputs or not run.inputs[0]:
         return
     batch = run.inputs[0][0]
-    now = {**search.subject.knobs, **search.values}
+    now = {**search.function.integers, **search.values}
     for name in [name for name, value in now.items() if value == batch]:
         for other in (
             batch,
@@ -142,11 +144,11 @@ def _is_apart(batch: int, run: FakeRun) -> bool:
     return batch not in sizes and not any(batch in shape for shape in run.weights)
 
 
-def chosen(subject: Subject, small: Mapping[str, int]) -> dict[str, int]:
-    """Return the user's own small values, by the names of the subject's integers.
+def chosen(function: SizedFunction, small: Mapping[str, int]) -> dict[str, int]:
+    """Return the user's own small values, by the names of the function's integers.
 
     Args:
-        subject: What is made smaller.
+        function: What is made smaller.
         small: By the name of an integer, or by its value: then of all that have it.
 
     Raises:
@@ -154,11 +156,11 @@ def chosen(subject: Subject, small: Mapping[str, int]) -> dict[str, int]:
     """
     found: dict[str, int] = {}
     for asked, value in small.items():
-        names = [one for one, has in subject.knobs.items() if asked in (one, str(has))]
+        names = [one for one, has in function.integers.items() if asked in (one, str(has))]
         if not names:
             listed = (
                 f"{name}={has}" if name.isidentifier() else str(has)
-                for name, has in subject.knobs.items()
+                for name, has in function.integers.items()
             )
             known = ", ".join(dict.fromkeys(listed)) or "none above 4"
             raise ToolError(f"--small {asked}={value}: the source's integers are {known}")
@@ -166,7 +168,7 @@ def chosen(subject: Subject, small: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-def same_function(subject: Subject, official: FakeRun, values: dict[str, Any]) -> None:
+def same_function(function: SizedFunction, official: FakeRun, values: dict[str, Any]) -> None:
     """Refuse values at which another function comes out.
 
     Raises:
@@ -174,7 +176,7 @@ def same_function(subject: Subject, official: FakeRun, values: dict[str, Any]) -
     """
     at = "--small " + ",".join(f"{name}={value}" for name, value in values.items())
     try:
-        run = fake_run(subject.build, values)
+        run = fake_run(function.build, values)
     except Exception as error:  # the user's code, at sizes that the user chose
         raise ToolError(f"at {at} the function fails: {error}") from error
     if run.operators != official.operators:

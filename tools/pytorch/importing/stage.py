@@ -150,7 +150,7 @@ def _name_of(request: ImportRequest) -> str:
 def _filled(
     request: ImportRequest, exported: Exported, work: Path, folder: Path, place: Path
 ) -> ImportResult:
-    sized, probed = exported.sized, exported.probed
+    sized, basis = exported.sized, exported.basis
     name = place.name
     source = request.export.source
     description = f"{Path(request.source).name}, imported from PyTorch {sized.graph.torch}"
@@ -160,7 +160,7 @@ def _filled(
     take_constants(sized, work, folder)
     if source.endswith(".py"):
         shutil.copy(source, folder / MODEL_FILE)
-    filled = fill_folder(folder, text, sized, probed)
+    filled = fill_folder(folder, text, sized, basis)
     problem = filled.problem
     result = ImportResult(
         name=name,
@@ -171,11 +171,11 @@ def _filled(
         launches=filled.launches,
         parameters=exported.parameters,
         workloads=_workloads(problem),
-        regimes=(*probed.regimes, *probed.derived),
-        left_out=probed.left_out,
+        regimes=(*basis.regimes, *basis.derived),
+        left_out=basis.left_out,
         changed=exported.changed,
         row_axis=problem.row_axis,
-        warnings=(*probed.faults, *exported.warnings, *_unheld(problem), *filled.warnings),
+        warnings=(*basis.faults, *exported.warnings, *_unheld(problem), *filled.warnings),
         call=exported.call,
         sandbox=exported.sandbox,
         unused=exported.unused,

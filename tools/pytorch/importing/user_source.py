@@ -27,11 +27,11 @@ _NARROW = 15
 """Integers of the user's classes and functions up to this one stay: kernel sizes, mostly."""
 
 
-class Subject(Protocol):
+class SizedFunction(Protocol):
     """A function at sizes that can be chosen."""
 
     @property
-    def knobs(self) -> Mapping[str, int]:
+    def integers(self) -> Mapping[str, int]:
         """The integers that may be made smaller, with the user's values."""
         ...
 
@@ -41,11 +41,11 @@ class Subject(Protocol):
         ...
 
     def build(self, values: Mapping[str, int]) -> tuple[Any, tuple[Any, ...]]:
-        """Return the module and its inputs, made anew, with other values of some knobs."""
+        """Return the module and its inputs, made anew, with other values of some integers."""
         ...
 
 
-def load_subject(request: ExportRequest) -> Subject:
+def load_function(request: ExportRequest) -> SizedFunction:
     """Return what `request` names.
 
     Raises:
@@ -53,10 +53,10 @@ def load_subject(request: ExportRequest) -> Subject:
     """
     sys.path[:0] = [path for path in request.import_path if path not in sys.path]
     if request.source.endswith(".py") and not request.shapes:
-        file = FileSubject(request, Path(request.source))
+        file = FileFunction(request, Path(request.source))
         if file.has_inputs:
             return file
-    return ShapedSubject(request)
+    return ShapedFunction(request)
 
 
 def _run_file(path: Path, tree: ast.Module | None = None) -> ModuleType:
@@ -158,7 +158,7 @@ def _as_inputs(given: Any, request: ExportRequest) -> tuple[Any, ...]:
 
 
 @dataclass
-class FileSubject:
+class FileFunction:
     """A file with a module and functions that give its inputs, as KernelBench writes them."""
 
     request: ExportRequest
@@ -185,7 +185,7 @@ class FileSubject:
         }
 
     @property
-    def knobs(self) -> Mapping[str, int]:
+    def integers(self) -> Mapping[str, int]:
         """Integers by the name that they are assigned to, else by line and column."""
         return self._values
 
@@ -201,7 +201,7 @@ class FileSubject:
 
 
 @dataclass
-class ShapedSubject:
+class ShapedFunction:
     """Anything else: its integers are those of its example inputs and constructor, by value."""
 
     request: ExportRequest
@@ -229,7 +229,7 @@ class ShapedSubject:
         self._values = {str(n): int(n) for n in sorted(set(numbers)) if n > LEAST}
 
     @property
-    def knobs(self) -> Mapping[str, int]:
+    def integers(self) -> Mapping[str, int]:
         """Sizes by their value: equal ones change together."""
         return self._values
 

@@ -20,7 +20,7 @@ from kopt.tools.pytorch.drawing import rounded_to, sample_name, stored_name
 from kopt.tools.pytorch.graph import FILE_NAME, Drawing, Graph, GraphInput, GraphOutput, Ref
 from kopt.tools.pytorch.importing.exported import ANSWER, PROGRESS, REQUEST, ChildFailure
 from kopt.tools.pytorch.importing.measuring import measure
-from kopt.tools.pytorch.importing.probing import Probe, Probed, probe
+from kopt.tools.pytorch.importing.probing import CheckBasis, Probe, probe
 from kopt.tools.pytorch.importing.problem_making import ProblemText, make_problem
 from kopt.tools.pytorch.interpreter import BoundGraph
 from kopt.tools.pytorch.operators import refuse_foreign
@@ -127,11 +127,11 @@ def _recorded(part: PartRequest, whole: Problem, runs: list[Values], folder: Pat
     problem = make_problem(sized, text, folder, sized.batch)
     try:
         _refuse_infinite(part, runs)
-        probed = probe(Probe(problem, folder, whole.precision))
+        basis = probe(Probe(problem, folder, whole.precision))
     except ToolError as error:
-        none = Probed(regimes=("normal",), derived=(), tiny=1.0, huge=1.0, has_rows=False)
-        return RecordedPart(sized=sized, probed=none, fault=str(error))
-    return RecordedPart(sized=sized, probed=probed)
+        none = CheckBasis(regimes=("normal",), derived=(), tiny=1.0, huge=1.0, has_rows=False)
+        return RecordedPart(sized=sized, basis=none, fault=str(error))
+    return RecordedPart(sized=sized, basis=basis)
 
 
 def _fed_values(part: PartRequest, runs: list[Values], name: str) -> list[Array]:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from kopt.kernels.record import Record
 from kopt.tools.pytorch.importing.exported import ChildFailure
-from kopt.tools.pytorch.importing.probing import Probed
+from kopt.tools.pytorch.importing.probing import CheckBasis
 from kopt.tools.pytorch.importing.sizes_as_axes import SizedGraph
 
 
@@ -33,9 +33,9 @@ class RecordedPart(Record):
     """A sub-problem with its inputs as the network feeds them."""
 
     sized: SizedGraph
-    probed: Probed
+    basis: CheckBasis
     fault: str = ""
-    """Why no check can judge it; then `probed` is nothing that a check may rest on."""
+    """Why no check can judge it; then `basis` is nothing that a check may rest on."""
 
 
 class RecordAnswer(Record):

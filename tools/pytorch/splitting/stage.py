@@ -175,7 +175,7 @@ def _write_part(
     text = ProblemText(
         sub.name, f"{regions} of {whole.name}", whole.precision, flops_of(recorded.sized.graph)
     )
-    return fill_folder(folder, text, recorded.sized, recorded.probed)
+    return fill_folder(folder, text, recorded.sized, recorded.basis)
 
 
 def _described(

@@ -18,6 +18,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
 from kopt.search.models.prices import load_prices
 from kopt.server.views.sizes import size_words
+from kopt.tools.cuda.include_tree import cuda_include_folders
 from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.docs.indexing.index_meta import library_index_path, read_meta
 from kopt.tools.sandbox.ladder import available_level
@@ -58,6 +59,7 @@ def machine_findings(settings: Settings) -> Iterator[DoctorFinding]:
         "platform": _platform,
         "host compiler": lambda: _host_compiler(settings),
         "CUDA compiler": lambda: _cuda_compiler(settings),
+        "CUDA headers": _cuda_headers,
         "sandbox": lambda: _sandbox(settings),
         "state folder": lambda: _state_folder(settings),
         "problems": lambda: _problems(settings),
@@ -119,6 +121,11 @@ def _cuda_compiler(settings: Settings) -> str:
         for name, path in (("nvdisasm", found.nvdisasm), ("nvrtc", found.nvrtc))
     ]
     return f"nvcc {found.version} from {found.origin}: {found.nvcc} ({', '.join(extras)})"
+
+
+def _cuda_headers() -> str:
+    include, _ = cuda_include_folders()
+    return f"{include}: the simulator checks accesses, races and divergence"
 
 
 def _sandbox(settings: Settings) -> str:

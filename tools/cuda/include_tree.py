@@ -4,8 +4,10 @@ Candidates write `#include <kopt/nvfp4_utils.cuh>`. The headers are copied once 
 is named by their content, so that a cubin of an older kopt is never taken for one of this kopt.
 """
 
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, requires
 from importlib.resources import files
 from pathlib import Path
 
@@ -86,8 +88,19 @@ def cuda_include_folders() -> tuple[Path, ...]:
         if root is None or not (root / header).is_file()
     ]
     if root is None or missing:
+        wheels = " ".join(f"'{_requirement(wheel)}'" for wheel in missing)
         raise SetupError(
-            f"CUDA's headers are missing ({', '.join(missing)}): reinstall kopt with "
-            "`pip install --force-reinstall kopt-mcp`, which brings the header wheels"
+            f"CUDA's headers are missing ({', '.join(missing)}), and without them the simulator"
+            f" checks nothing: {sys.executable} -m pip install --force-reinstall --no-deps {wheels}"
         )
     return root / "include", root / "include" / "cccl"
+
+
+def _requirement(wheel: str) -> str:
+    """Return `wheel` with the version that kopt asks for; as it is where kopt is not installed."""
+    try:
+        wanted = requires("kopt-mcp") or []
+    except PackageNotFoundError:
+        return wheel
+    ours = (one.partition(";")[0].strip() for one in wanted)
+    return next((one for one in ours if one.startswith(wheel)), wheel)

@@ -15,6 +15,7 @@ from kopt.server.doctor.findings import (
     machine_findings,
     model_findings,
 )
+from kopt.tools.cuda import include_tree
 from support.written_index import function, write_library
 
 KEY = "pcsk_made_up_0123456789"
@@ -103,3 +104,26 @@ def test_a_damaged_cache_that_was_made_again_is_told(tmp_path: Path) -> None:
     (state,) = [one for one in machine_findings(Settings(tmp_path)) if one.name == "state folder"]
     assert state.is_present
     assert str(folder) in state.detail
+
+
+def test_missing_headers_are_named_with_the_command_that_brings_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "cu13"
+    for header in ("cuda_bf16.h", "crt/host_config.h"):
+        file = root / "include" / header
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    monkeypatch.setattr(include_tree, "pip_toolkit_root", lambda: root)
+    headers = _machine(tmp_path, "CUDA headers")
+    assert (headers.is_present, headers.is_required) == (False, True)
+    assert "(nvidia-cuda-cccl), and without them the simulator checks nothing" in headers.detail
+    assert "pip install --force-reinstall --no-deps 'nvidia-cuda-cccl==13" in headers.detail
+
+    (root / "include/cccl/nv").mkdir(parents=True)
+    (root / "include/cccl/nv/target").touch()
+    assert _machine(tmp_path, "CUDA headers").detail.startswith(f"{root}/include: ")
+
+
+def _machine(home: Path, name: str) -> DoctorFinding:
+    return next(one for one in machine_findings(Settings(home=home)) if one.name == name)

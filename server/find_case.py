@@ -11,6 +11,7 @@ from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel, load_problem, load_problems
 from kopt.kernels.shipped_kernels import evidence_of
+from kopt.tools.review.extension_call import is_torch_extension
 
 
 def find_case(
@@ -26,13 +27,24 @@ def find_case(
         tune: Tune values by name; those left out have their default.
 
     Raises:
-        ToolError: The file cannot be read, the id is unknown, the file lies in no problem, or a
-            tune value is not declared.
+        ToolError: The file cannot be read or is a torch extension, the id is unknown, the file lies
+            in no problem, or a tune value is not declared.
     """
     candidate = read_candidate(file)
+    _refuse_torch_extension(file, candidate, kernel_id)
     case = Case(*_kernel_of(file, kernel_id, settings), candidate, tune or {})
     refuse_unknown_tune(case)
     return case
+
+
+def _refuse_torch_extension(file: Path, candidate: Candidate, kernel_id: str | None) -> None:
+    if is_torch_extension(candidate.source):
+        raise ToolError(
+            f"{file} is a torch extension and no candidate: kopt review {file} --claim 1.5x"
+            f" --kernel {kernel_id or 'ID'} judges it (kopt list has the ids); to make its kernel a"
+            " candidate, open a file with /* kopt: 1 and leave the host code out"
+            " (docs/candidates.md)"
+        )
 
 
 def case_of(

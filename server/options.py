@@ -82,6 +82,34 @@ def one_device(_: click.Context, __: click.Parameter, text: str) -> str:
     return text
 
 
+def one_file(ctx: click.Context, _: click.Parameter, files: tuple[Path, ...]) -> Path | None:
+    """Return the only file, None for none; refuse several with what can be done with them."""
+    if len(files) < 2:
+        return files[0] if files else None
+    sources = [file for file in files if file.suffix == ".cu"]
+    others = [file for file in files if file.suffix != ".cu"]
+    command = f"kopt {ctx.info_name}"
+    if others:
+        raise ToolError(
+            f"{command} takes one .cu file, and {others[0]} is none: a kernel is named by --kernel"
+            f" ID (kopt list)"
+        )
+    raise ToolError(
+        f"{command} takes one file, not {len(sources)}: give it one after the other, {command}"
+        f" {sources[0]}; kopt compile {' '.join(map(str, sources))} sets their resources side by"
+        " side"
+    )
+
+
+def file_argument(*, required: bool = True) -> Decorator:
+    """Return the argument of a command that works on one candidate."""
+    kind = click.Path(path_type=Path)
+    metavar = "FILE" if required else "[FILE]"
+    return click.argument(
+        "file", nargs=-1, required=required, metavar=metavar, type=kind, callback=one_file
+    )
+
+
 def kernel_option(required: bool) -> Decorator:
     """Return the --kernel option; where it is not required, the file's own folder decides."""
     inferred = "" if required else " Default: the problem in whose folder the file lies."
@@ -104,7 +132,6 @@ def arch_or_none_option(help_text: str) -> Decorator:
     return click.option("--arch", callback=optional_arch, metavar="ARCH", help=help_text)
 
 
-file_argument = click.argument("file", type=click.Path(path_type=Path))
 device_option = click.option(
     "--device",
     default="auto",

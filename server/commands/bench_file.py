@@ -14,7 +14,7 @@ from kopt.server.bench_table import TableRequest, show_table
 from kopt.server.exits import ExitCode, exit_code_of
 from kopt.server.find_case import find_case, find_problems, refuse_foreign_kernel
 from kopt.server.opened_device import DeviceChoice, opened_device, timing_device
-from kopt.server.options import device_arch_option, device_option, tune_option
+from kopt.server.options import device_arch_option, device_option, file_argument, tune_option
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.bench_view import bench_view
@@ -67,7 +67,7 @@ class BenchOptions:
 
 
 @click.command("bench", epilog=EPILOG)
-@click.argument("file", required=False, type=click.Path(path_type=Path))
+@file_argument(required=False)
 @click.option(
     "--kernel",
     multiple=True,

@@ -61,7 +61,7 @@ def _seeds(_: click.Context, __: click.Parameter, text: str) -> tuple[int, ...]:
 
 
 @click.command("check", epilog=EPILOG)
-@file_argument
+@file_argument()
 @kernel_option(required=False)
 @device_option
 @click.option(

@@ -54,7 +54,7 @@ class ProfileOptions:
 
 
 @click.command("profile", epilog=EPILOG)
-@file_argument
+@file_argument()
 @kernel_option(required=False)
 @device_option
 @device_arch_option

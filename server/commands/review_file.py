@@ -94,7 +94,7 @@ class ReviewOptions:
 
 
 @click.command("review", epilog=EPILOG)
-@file_argument
+@file_argument()
 @click.option(
     "--claim",
     required=True,

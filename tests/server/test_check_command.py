@@ -17,6 +17,7 @@ from kopt.tools.check import stage as check_stage
 from kopt.tools.check.stage import CheckRequest
 from kopt.tools.facts.check_facts import check_facts
 from support.command_line import Kopt
+from support.extension_sources import SILU
 from support.named_gpu import NamedGpu, opener
 
 KERNEL = "silu_and_mul_b8xh14336"
@@ -245,3 +246,39 @@ def test_a_winner_is_checked_on_the_workload_that_it_serves(
     (folder / "winners" / "b1024xh14336.sm_100a.facts.json").write_text('{"source_file": "a.cu"}')
     kopt("check", winner.rename(winner.with_name("a.cu")))
     assert requests[1].case.workload.name == "b1024xh14336"
+
+
+@pytest.mark.parametrize("command", ["check", "bench", "profile"])
+def test_several_files_are_told_how_they_are_judged(kopt: Kopt, command: str) -> None:
+    ending = kopt(command, "a.cu", "b.cu")
+    assert ending.code == ExitCode.USAGE
+    assert ending.stderr.splitlines() == [
+        f"kopt: kopt {command} takes one file, not 2: give it one after the other, kopt {command}"
+        " a.cu; kopt compile a.cu b.cu sets their resources side by side"
+    ]
+
+
+def test_a_kernel_id_behind_the_file_is_told_its_option(kopt: Kopt) -> None:
+    ending = kopt("check", REFERENCE, KERNEL, "--json")
+    assert ending.code == ExitCode.USAGE
+    assert f"{KERNEL} is none: a kernel is named by --kernel ID" in ending.document["message"]
+
+
+def test_no_file_is_a_missing_argument(kopt: Kopt) -> None:
+    ending = kopt("check")
+    assert ending.code == ExitCode.USAGE
+    assert "Missing argument 'FILE'" in ending.stderr
+
+
+@pytest.mark.parametrize("kernel", [(), ("--kernel", KERNEL)])
+@pytest.mark.parametrize("command", ["check", "bench", "profile", "compile"])
+def test_a_torch_extension_is_sent_to_review(
+    kopt: Kopt, command: str, kernel: tuple[str, ...], tmp_path: Path
+) -> None:
+    file = tmp_path / "ext.cu"
+    file.write_text(SILU)
+    ending = kopt(command, file, *kernel)
+    assert ending.code == ExitCode.USAGE
+    (line,) = ending.stderr.splitlines()
+    named = kernel[1] if kernel else "ID"
+    assert f"kopt review {file} --claim 1.5x --kernel {named} judges it" in line

@@ -19,6 +19,7 @@ from rich.console import RenderableType
 from kopt.config.errors import KoptError
 from kopt.config.home_use import using_home
 from kopt.config.settings import Settings, settings_from_environment
+from kopt.config.termination import terminated_as_by_ctrl_c
 from kopt.kernels.record import Record
 from kopt.tools.facts.next_command import NextCommand
 
@@ -75,15 +76,16 @@ class Session:
             then: The command that takes the user on from a whole result.
 
         Returns:
-            The whole result; None after Ctrl-C.
+            The whole result; None after Ctrl-C or SIGTERM.
 
         Raises:
-            KeyboardInterrupt: Ctrl-C before there was any result.
+            KeyboardInterrupt: Ctrl-C or SIGTERM before there was any result.
             KoptError: The work's own, once the result so far is printed.
         """
         kept: list[Result] = []
         try:
-            result = make(kept.append)
+            with terminated_as_by_ctrl_c():
+                result = make(kept.append)
         except KeyboardInterrupt:
             if not kept:
                 raise

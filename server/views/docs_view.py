@@ -29,7 +29,8 @@ def search_view(result: SearchResult) -> View:
         for further in result.further:
             yield Text(f"  {further.location}  {further.title}")
     if result.next_page is not None:
-        yield Text(f"{result.left_out} more match: --page {result.next_page}", style="dim")
+        more = f"{result.left_out} more match" if result.left_out else "these in full"
+        yield Text(f"{more}: --page {result.next_page}", style="dim")
     elif result.left_out:
         yield Text(f"{result.left_out} more match; --k and --max-tokens show more", style="dim")
     for unknown in result.unknown_words:

@@ -1,4 +1,4 @@
-"""Places for the manual beside production code, whose tens of thousands of functions crowd it out.
+"""Places for the manual beside code: winners, and production code's tens of thousands of functions.
 
 Who asks how to do something, or about kopt, in words rather than names of code, gets two pages of
 the manual near the top.
@@ -26,22 +26,24 @@ _MEANT = (
 _MOSTLY = 0.5
 """The least share of words that are no names of code; `PyTorch` looks like one."""
 _NEAR_THE_TOP = (1, 3)
-"""Places of two pages, from 0: where production code is meant after all, it is first."""
+"""Places of two pages, from 0: where code is meant after all, it is first."""
 
 
 def with_manual(
-    best: Sequence[Candidate], pages: Sequence[Candidate], sought: QueryWords, k: int
+    best: Sequence[Candidate], pages: Sequence[Candidate], sought: QueryWords
 ) -> list[Candidate]:
-    """Return `best` with `pages` of the manual among its first `k`, unless they are there."""
+    """Return `best` with `pages` of the manual near its top, unless some are there."""
     found = list(best)
     if sought.prose < _MOSTLY or not found or not _asks(sought.text):
         return found
-    missing = [page for page in pages if all(page.place != one.place for one in found[:k])]
-    there = sum(one.facts.source == MANUAL for one in found[:k])
-    for place, page in zip(_NEAR_THE_TOP[there:], missing, strict=False):
-        at = min(place, len(found))
+    for wanted, place in enumerate(_NEAR_THE_TOP, start=1):
+        top = found[: place + 1]
+        page = next((one for one in pages if all(one.place != here.place for here in top)), None)
+        if page is None or sum(one.facts.source == MANUAL for one in top) >= wanted:
+            continue
         found = [one for one in found if one.place != page.place]
-        found.insert(at, replace(page, score=found[min(at, len(found)) - 1].score))
+        at = min(place, len(found))
+        found.insert(at, replace(page, score=found[at - 1].score))
     return found
 
 

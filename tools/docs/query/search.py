@@ -106,9 +106,9 @@ def _answer(request: SearchRequest, there: OpenIndexes, settings: Settings) -> S
     sought = _sought(query, collections, there)
     most = request.k * request.page + MOST_FURTHER
     matches, best = ranked(collections, sought, filters, most, remote.uids)
-    if there.library in collections and len(collections) > 1:
-        pages = manual_pages(collections[0], sought, filters)
-        best = with_manual(best, pages, sought, request.k)
+    if there.own.collection in collections:
+        pages = manual_pages(there.own.collection, sought, filters)
+        best = with_manual(best, pages, sought)
     quoted, end = _page(best, request, sought)
     # A word to suggest may be one of what is left out.
     unknown = unknown_words(sought, [] if filters.without else collections)

@@ -240,6 +240,15 @@ def test_who_asks_about_kopt_gets_the_manual_however_much_code_has_the_words(
     assert sum(place.startswith("docs:") for place in places) < len(places) / 2
 
 
+@pytest.mark.parametrize("query", ["how do I add my own problem", "my own problem"])
+def test_without_the_library_the_manual_is_not_behind_the_winners(
+    own_docs: Settings, query: str
+) -> None:
+    found = [hit.uid.partition("#")[0] for hit in _search(own_docs, query).hits]
+    assert any(place.startswith("docs:") for place in found[:2])
+    assert sum(place.startswith("docs:") for place in found[:4]) >= 2
+
+
 def test_who_asks_what_a_status_is_gets_its_card_first(merged: Settings) -> None:
     for query in ("what is plan_error", "plan_error", "why plan_error on sm_90a"):
         assert _search(merged, query).hits[0].uid.startswith("docs:docs/statuses.md")

@@ -15,13 +15,16 @@ from .row_kernel import NotRowByRowError, RowOutput, RowPlan, RowResult, write_r
 from .sizes import ONE, Shape, product
 from .values import Stored, Value
 
-_LONG = 1 << 16
-"""Elements of a row from which on few rows leave most of a GPU idle."""
+_SHORT, _LONG = 32, 1 << 16
+"""Elements of a row up to which a thread is enough for it, and from which on few rows leave most of
+a GPU idle."""
 _FEW = 128
 """Rows that are few."""
+_TILE = 1024
+"""Elements that a function without reductions makes as if they were a row, at least."""
 _THREADS = (32, 64, 128, 256, 512, 1024)
-_PER_THREAD = 16
-"""Elements of a row for each thread, by default."""
+_PER_THREAD, _USUAL_BLOCK = 16, 128
+"""Elements of a row for each thread, and threads of a block at least, by default."""
 
 
 @dataclass(eq=False)
@@ -102,7 +105,9 @@ class RowProgram(Program):
     def _plan(self) -> RowPlan:
         outer, inner = self._row()
         rows, length = self.sizes.elements(outer), self.sizes.elements(inner)
-        if rows < _FEW and length >= _LONG:
+        if self.results and length <= _SHORT:
+            raise NotRowByRowError("rows are short")
+        if rows < _FEW and length >= (_LONG if self.results else _TILE):
             raise NotRowByRowError("rows are few and long")
         for results in self.results:
             one = results[0].reduction
@@ -111,7 +116,7 @@ class RowProgram(Program):
                 raise NotRowByRowError("reductions have rows of different lengths")
         for output in self.outputs:
             self._refuse_other_rows(output, outer, inner)
-        self.tune["ROW"] = default_threads(length)
+        self.tune = tried_schedules(length)
         return RowPlan(outer, inner, tuple(self.results), tuple(self.outputs))
 
     def _row(self) -> tuple[Shape, Shape]:
@@ -119,8 +124,11 @@ class RowProgram(Program):
         if self.results:
             first = self.results[0][0].reduction
             return first.outer, first.inner
-        largest = max((one.buffer.shape for one in self.outputs), key=self.sizes.elements)
-        return largest[:-1], largest[-1:] or (ONE,)
+        shape = max((one.buffer.shape for one in self.outputs), key=self.sizes.elements)
+        suffixes = (shape[place:] for place in reversed(range(len(shape))))
+        long = (one for one in suffixes if self.sizes.elements(one) >= _TILE)
+        inner = next(long, shape) or (ONE,)
+        return shape[: len(shape) - len(inner)], inner
 
     def _refuse_other_rows(self, output: RowOutput, outer: Shape, inner: Shape) -> None:
         """Refuse an output that is neither a whole row nor a number for each row."""
@@ -131,10 +139,14 @@ class RowProgram(Program):
             raise NotRowByRowError("an output has other rows")
 
 
-def default_threads(elements: int) -> tuple[int, ...]:
-    """Return the threads of a row that are tried, the likely best first."""
+def tried_schedules(elements: int) -> dict[str, tuple[int, ...]]:
+    """Return the threads of a row and the rows of a block that are tried, the likely best first."""
     wanted = max(1, elements // _PER_THREAD)
     usual = next((one for one in _THREADS if one >= wanted), _THREADS[-1])
     place = _THREADS.index(usual)
     near = (place, place - 1, place + 1, place - 2, place + 2)
-    return tuple(_THREADS[one] for one in near if 0 <= one < len(_THREADS))
+    rows = max(1, _USUAL_BLOCK // usual)
+    return {
+        "ROW": tuple(_THREADS[one] for one in near if 0 <= one < len(_THREADS)),
+        "ROWS": (rows, *(one for one in (1, 2, 4, 8) if one != rows)),
+    }

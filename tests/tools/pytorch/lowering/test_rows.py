@@ -58,7 +58,7 @@ def _random_function(rng: Random) -> _Function:
     steps: list[tuple[str, Callable[..., Array], tuple[str, ...]]] = []
     for number in range(rng.randint(3, 9)):
         name = f"n{number}"
-        kind = rng.choice(("unary", "binary", "reduced", "binary"))
+        kind = rng.choice(("unary", "binary", "reduced", "binary")) if number else "reduced"
         if kind == "reduced":
             op, reduced = rng.choice(list(_REDUCED.items()))
             one = rng.choice(wide)
@@ -160,16 +160,26 @@ def test_a_norm_reads_each_row_once_by_packs_and_keeps_it() -> None:
 
 
 def test_a_slice_of_a_row_is_read_by_packs_whose_length_divides_where_it_begins() -> None:
-    half = value_type(ROWS, 12)
+    half = value_type(ROWS, 1028)
     nodes = [
-        _node("gate", "slice.Tensor", Ref(node="x"), 1, 0, 12, to=half),
-        _node("up", "slice.Tensor", Ref(node="x"), 1, 12, 24, to=half),
+        _node("gate", "slice.Tensor", Ref(node="x"), 1, 0, 1028, to=half),
+        _node("up", "slice.Tensor", Ref(node="x"), 1, 1028, 2056, to=half),
         _node("y", "mul.Tensor", Ref(node="gate"), Ref(node="up"), to=half),
     ]
-    graph = graph_of({"x": value_type(ROWS, 24)}, nodes, Ref(node="y"))
-    source = emit_candidate(problem_of(graph, {"B": 5}, {"B": 9}), graph)
-    assert "op::read_pack<VEC>(x_data + row * 24 + 12 + first)" in source
-    assert "op::pack_length(4, {12, 24})" in source
+    graph = graph_of({"x": value_type(ROWS, 2056)}, nodes, Ref(node="y"))
+    source = emit_candidate(problem_of(graph, {"B": 5}, {"B": 900}), graph)
+    assert "op::read_pack<VEC>(x_data + row * 2056 + 1028 + first)" in source
+    assert "op::pack_length(4, {1028, 2056})" in source
+
+
+@pytest.mark.parametrize("rows", [{"B": 1, "N": 1 << 20}, {"B": 1 << 20, "N": 8}])
+def test_rows_that_leave_most_threads_idle_are_reduced_otherwise(rows: dict[str, int]) -> None:
+    total = graph_of(
+        {"x": MATRIX},
+        [_node("sum", "sum.dim_IntList", Ref(node="x"), (1,), to=value_type(ROWS))],
+        Ref(node="sum"),
+    )
+    assert "ROW threads" not in emit_candidate(problem_of(total, rows), total)
 
 
 def test_what_is_not_made_row_by_row_takes_a_kernel_for_each_reduction() -> None:

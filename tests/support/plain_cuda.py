@@ -79,7 +79,10 @@ class PlainLibrary:
         for scratch in plan.scratch:
             buffers[scratch.name] = _poisoned(scratch.shape, scratch.dtype)
         for launch_number, launch in enumerate(plan.launches):
-            pointers = [buffers[one.name].ctypes.data for one in launch.arguments]
+            pointers = [
+                buffers[one.name].ctypes.data if one.value is None else int(one.value)
+                for one in launch.arguments
+            ]
             values = (ctypes.c_void_p * len(pointers))(*pointers)
             call = getattr(self._library, f"run_{number}_{launch_number}")
             call(values, ctypes.c_uint(launch.grid[0]), ctypes.c_uint(launch.block[0]))
@@ -107,6 +110,8 @@ def _unit(number: int, source: str, plan: LaunchPlan) -> str:
         types = [one.rsplit(None, 1)[0] for one in kernels[launch.kernel].split(",")]
         given = ", ".join(
             f"static_cast<{kind.replace('__restrict__', '')}>(values[{place}])"
+            if "*" in kind
+            else f"static_cast<{kind}>(reinterpret_cast<long long>(values[{place}]))"
             for place, kind in enumerate(types)
         )
         lines.append(

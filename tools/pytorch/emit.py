@@ -99,6 +99,7 @@ def _launch(kernel: Kernel, slots: dict[Buffer, Slot]) -> str:
     names = [
         slots[use.buffer].name if use.buffer in slots else use.buffer.label for use in kernel.uses
     ]
+    names += [text if text.isidentifier() else f'{{int32: "{text}"}}' for _, text in kernel.numbers]
     parts = [f"kernel: {kernel.name}", f'grid: "{kernel.grid}"', f"block: {kernel.block}"]
     if kernel.smem != "0":
         parts.append(f'smem: "{kernel.smem}"')
@@ -114,7 +115,8 @@ def _includes(code: str) -> str:
 
 
 def _kernel_text(kernel: Kernel) -> str:
-    parameters = ", ".join(_parameter(use) for use in kernel.uses)
+    numbers = [f"int {name}" for name, _ in kernel.numbers]
+    parameters = ", ".join([*map(_parameter, kernel.uses), *numbers])
     head = f'extern "C" __global__ void {kernel.bounds}{kernel.name}({parameters}) {{'
     comment = "\n".join(f"// {line}" for line in kernel.comment.splitlines())
     return "\n".join(part for part in (comment, head, kernel.text, "}") if part)

@@ -151,10 +151,18 @@ def test_what_no_output_needs_is_left_out() -> None:
 
 
 def test_positions_are_wide_where_a_tensor_has_two_to_the_31_elements() -> None:
+    turned = value_type(COLUMNS, ROWS)
+    summed = _node("y", "cumsum.default", Ref(node="x"), 1, to=turned)
+    graph = graph_of({"x": turned}, [summed], Ref(node="y"))
+    source = emit_candidate(problem_of(graph, {"B": 1 << 16, "N": 1 << 16}), graph)
+    assert "using Index = op::IndexOf<op::Wide(KOPT_N) * KOPT_B>;" in source
+
+
+def test_a_kernel_that_makes_rows_serves_any_number_of_them() -> None:
     graph = graph_of({"x": MATRIX}, [_node("y", "relu.default", Ref(node="x"))], Ref(node="y"))
     source = emit_candidate(problem_of(graph, {"B": 1 << 16, "N": 1 << 16}), graph)
-    assert "op::Wide(KOPT_B) * KOPT_N>;" in source
-    assert "row * KOPT_N" in source
+    assert ("using Index = op::Wide;" in source, "KOPT_B" in source) == (True, False)
+    assert "specialize: [N]" in source
 
 
 @pytest.mark.slow  # nvcc compiles for two workloads

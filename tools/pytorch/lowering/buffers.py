@@ -42,6 +42,8 @@ class Kernel:
     bounds: str = ""
     """`__launch_bounds__(...)`, where the block is known."""
     smem: str = "0"
+    numbers: tuple[tuple[str, str], ...] = ()
+    """Parameters of type int behind the pointers: the name, and the header's expression."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Grid:
     threads: str
     bounds: str = ""
     smem: str = "0"
+    numbers: tuple[tuple[str, str], ...] = ()
 
 
 def per_element(count: Size) -> Grid:

@@ -124,7 +124,7 @@ class Program:
         """
         body = self.body()
         grid = write(body)
-        body.lines.insert(0, f"  {_index_type(body)}")
+        body.lines.insert(0, f"  {self.index_type(body)}")
         text = body.text()
         uses = tuple(
             Use(buffer, parameter, buffer in body.written)
@@ -135,13 +135,25 @@ class Program:
         nodes = [one for one in (origin, self.node) if one is not None]
         lines = dict.fromkeys(f"{one.name}: {one.source or one.op}" for one in nodes)
         comment = "\n".join(lines)
-        self.kernels.append(
-            Kernel(name, comment, text, uses, grid.blocks, grid.threads, grid.bounds, grid.smem)
-        )
+        launch = (grid.blocks, grid.threads, grid.bounds, grid.smem, grid.numbers)
+        self.kernels.append(Kernel(name, comment, text, uses, *launch))
 
     def body(self) -> Body:
         """Return the empty body of a kernel."""
         return Body()
+
+    def index_type(self, body: Body) -> str:
+        """Return the statement that names the integer type for all positions of a kernel."""
+        counts: dict[str, Size] = {}
+        for shape in (*(buffer.shape for buffer in body.buffers), *body.spans):
+            size = product(shape)
+            if size.literal is None or size.literal > _CLEARLY_NARROW:
+                counts.setdefault(size.header, size)
+        if not counts:
+            return "using Index = int;"
+        return (
+            f"using Index = op::IndexOf<{', '.join(sorted(one.wide for one in counts.values()))}>;"
+        )
 
     def unique(self, label: str) -> str:
         """Return `label`, with a number if another buffer of the program has it."""
@@ -243,18 +255,6 @@ class Program:
         if value.cost > LONG or len(value.sources) > MAX_SOURCES:
             return self.realise(value)
         return value
-
-
-def _index_type(body: Body) -> str:
-    """Return the statement that names the integer type for all positions of a kernel."""
-    counts: dict[str, Size] = {}
-    for shape in (*(buffer.shape for buffer in body.buffers), *body.spans):
-        size = product(shape)
-        if size.literal is None or size.literal > _CLEARLY_NARROW:
-            counts.setdefault(size.header, size)
-    if not counts:
-        return "using Index = int;"
-    return f"using Index = op::IndexOf<{', '.join(sorted(one.wide for one in counts.values()))}>;"
 
 
 def joinable(value: Value, sizes: SizeTable) -> Pending | None:

@@ -70,11 +70,9 @@ class RowBody(Body):
             self._depth = len(self._scopes)
             yield
             self._depth = None
-            for name, text in (("at", position), ("col", "first + v")):
-                if re.search(rf"\b{name}\b", "\n".join(self.lines[place:])):
-                    self.lines.insert(
-                        place, f"{'  ' * len(self._scopes)}const Index {name} = {text};"
-                    )
+            for name, text in (("Index at", position), ("int col", "first + v")):
+                if re.search(rf"\b{name.split()[1]}\b", "\n".join(self.lines[place:])):
+                    self.lines.insert(place, f"{'  ' * len(self._scopes)}const {name} = {text};")
 
     def load(self, buffer: Buffer, position: str) -> str:
         """Return the code that names the element at `position`: of a pack where that can be."""

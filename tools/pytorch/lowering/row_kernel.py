@@ -93,12 +93,13 @@ class _RowWriter:
 
     def write(self) -> Grid:
         body, plan = self._body, self._plan
-        body.spans.append((self._rows,))
         body.line("const int lane = threadIdx.x % ROW;")
-        body.line("const Index given = Index(blockIdx.x) * ROWS + threadIdx.x / ROW;")
-        body.line(f"const bool is_row = given < {self._rows.code};")
-        body.line(f"const Index row = is_row ? given : {self._rows.factor} - 1;")
-        self._kept = body.split("row", plan.outer)
+        body.line("const int place = blockIdx.x * ROWS + threadIdx.x / ROW;")
+        rows = "rows" if self._rows.literal is None else self._rows.code
+        body.line(f"const bool is_row = place < {rows};")
+        body.line(f"const Index row = is_row ? place : {rows} - 1;")
+        has_one_axis = sum(one.literal != 1 for one in plan.outer) <= 1
+        self._kept = body.split("row" if has_one_axis else "int(row)", plan.outer)
         start = len(body.lines)
         body.begin()
         for number, results in enumerate(plan.results, 1):
@@ -114,7 +115,8 @@ class _RowWriter:
                     store(body, one.buffer, index, one.value.at(body, index))
         body.lines[start:start] = self._beginning(wide)
         blocks = f"ceil_div({self._rows.header}, ROWS)"
-        return Grid(blocks, "ROW * ROWS", "__launch_bounds__(ROW * ROWS) ")
+        numbers = () if self._rows.literal is not None else (("rows", self._rows.header),)
+        return Grid(blocks, "ROW * ROWS", "__launch_bounds__(ROW * ROWS) ", numbers=numbers)
 
     def _is_wide(self, output: RowOutput) -> bool:
         rank = len(self._plan.outer) + len(self._plan.inner)
@@ -209,7 +211,7 @@ class _RowWriter:
         body, plan = self._body, self._plan
         body.line("#pragma unroll")
         with body.block("for (int i = 0; i < ITEMS; ++i)"):
-            body.line("const Index first = (Index(i) * ROW + lane) * VEC;")
+            body.line("const int first = (i * ROW + lane) * VEC;")
             with body.block(f"if (first < {self._length.code})"):
                 place = len(body.lines)
                 with body.lanes(self._position("col")):
@@ -265,7 +267,7 @@ class _RowWriter:
             "if constexpr (KEEPS) {",
             "  #pragma unroll",
             "  for (int i = 0; i < ITEMS; ++i) {",
-            "    const Index first = (Index(i) * ROW + lane) * VEC;",
+            "    const int first = (i * ROW + lane) * VEC;",
             f"    if (first < {self._length.code}) {{",
             *reads,
             "    }",

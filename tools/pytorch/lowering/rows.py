@@ -49,6 +49,11 @@ class RowProgram(Program):
         """Return the empty body of a kernel whose loads are of several elements each."""
         return RowBody()
 
+    def index_type(self, body: Body) -> str:
+        """Return that positions are wide, so that no count of rows is too large."""
+        del body
+        return "using Index = op::Wide;"
+
     def realise(self, value: Value, into: Buffer | None = None) -> Stored:
         """Refuse a result in memory, but for what is there already."""
         if into is None and isinstance(value, Stored):

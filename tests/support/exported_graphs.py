@@ -1,8 +1,6 @@
 """Small PyTorch modules as graphs and problems, without the importer: several shapes, one graph."""
 
-import warnings
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,46 +21,53 @@ from kopt.tools.pytorch.graph import (
     ValueType,
 )
 
+from .joint_exports import ExportedPart, Inputs, export_parts
+
 Array = npt.NDArray[Any]
 _LEFT_OUT = ("device", "layout", "memory_format", "pin_memory", "generator")
+
+
+def exported_together(
+    modules: Mapping[str, tuple[torch.nn.Module, Inputs]],
+) -> dict[str, "Exported"]:
+    """Return each module at its shapes; torch exports them as one, once for each shape.
+
+    An export takes half a second however small the module is.
+    """
+    found: dict[str, Exported] = {}
+    for count in {len(inputs) for _, inputs in modules.values()}:
+        same = {name: one for name, one in modules.items() if len(one[1]) == count}
+        parts = [export_parts(list(same.values()), shape) for shape in range(count)]
+        found |= {name: Exported(at_shapes) for name, *at_shapes in zip(same, *parts, strict=True)}
+    return found
 
 
 class Exported:
     """A module at several shapes: the problem, the graph, and what goes in and comes out."""
 
-    def __init__(self, module: torch.nn.Module, inputs: Sequence[tuple[torch.Tensor, ...]]) -> None:
-        """Export `module` once for each tuple of inputs, and run it on each."""
-        programs = [_exported(module, given) for given in inputs]
+    def __init__(self, parts: Sequence[ExportedPart]) -> None:
+        """Make one graph of the module's part at each shape."""
         self._axes: dict[tuple[int, ...], str] = {}
-        self.graph = self._graph(programs)
-        self.inputs = [
-            _flat_inputs(program, given) for program, given in zip(programs, inputs, strict=True)
-        ]
-        with torch.no_grad():
-            results = [module(*given) for given in inputs]
-        self.outputs = [_flat(result) for result in results]
-        self.problem = self._problem(len(inputs))
+        self.graph = self._graph(parts)
+        self.inputs = [part.inputs for part in parts]
+        self.outputs = [part.outputs for part in parts]
+        self.problem = self._problem(len(parts))
 
-    def _graph(self, programs: Sequence[Any]) -> Graph:
-        listed = [list(program.graph.nodes) for program in programs]
-        assert len({len(nodes) for nodes in listed}) == 1, "the shapes give different graphs"
+    def _graph(self, parts: Sequence[ExportedPart]) -> Graph:
+        assert len({len(part.nodes) for part in parts}) == 1, "the shapes give different graphs"
         inputs: list[GraphInput] = []
         nodes: list[Node] = []
-        outputs: list[GraphOutput] = []
-        returned = len(programs[0].graph_signature.user_outputs)
-        for same in zip(*listed, strict=True):
+        for same in zip(*(part.nodes for part in parts), strict=True):
             node = same[0]
             assert all(str(other.target) == str(node.target) for other in same)
             if node.op == "placeholder":
                 inputs.append(self._input(same))
             elif node.op == "call_function" and not _is_aside(node):
                 nodes.append(self._node(same))
-            elif node.op == "output":
-                kept = node.args[0][len(node.args[0]) - returned :]
-                outputs = [
-                    GraphOutput(name=f"out{place}", value=cast(Ref, _argument(one)))
-                    for place, one in enumerate(kept)
-                ]
+        outputs = [
+            GraphOutput(name=f"out{place}", value=cast(Ref, _argument(one)))
+            for place, one in enumerate(parts[0].returned)
+        ]
         return Graph(
             torch=torch.__version__,
             inputs=tuple(inputs),
@@ -166,53 +171,9 @@ class Exported:
         )
 
 
-@lru_cache(maxsize=1)
-def _decompositions() -> Any:
-    """Return the decompositions to core ATen; recurrent layers stay whole.
-
-    As a plain dictionary: torch's own kind of table looks through all operators in each export.
-    """
-    table: Any = torch.export.default_decompositions()
-    for kept in (torch.ops.aten.lstm.input, torch.ops.aten.gru.input):
-        table.pop(kept, None)
-    return table.materialize()
-
-
-def _exported(module: torch.nn.Module, given: tuple[torch.Tensor, ...]) -> Any:
-    table = _decompositions()
-    with torch.no_grad(), warnings.catch_warnings():
-        # torch 2.13 copies its own tree specifications in a way that it calls deprecated.
-        warnings.simplefilter("ignore", FutureWarning)
-        # Recurrent layers keep a list of their weights, which export finds assigned.
-        warnings.filterwarnings("ignore", "The tensor attributes .*_flat_weights", UserWarning)
-        program: Any = torch.export.export(module, given, strict=False)
-        return program.run_decompositions(table)
-
-
-def _flat_inputs(program: Any, given: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
-    """Return parameters, buffers, constants and inputs in the order of the placeholders."""
-    signature = program.graph_signature
-    users = iter(given)
-    found: list[torch.Tensor] = []
-    for spec in signature.input_specs:
-        if spec.kind.name == "USER_INPUT":
-            found.append(next(users))
-        elif spec.target in program.state_dict:
-            found.append(program.state_dict[spec.target].detach())
-        else:
-            found.append(program.constants[spec.target])
-    return found
-
-
 def _is_aside(node: Any) -> bool:
     """Return whether a node computes nothing: it picks a result, or checks a dtype."""
     return "getitem" in str(node.target) or "_assert_tensor_metadata" in str(node.target)
-
-
-def _flat(result: Any) -> list[torch.Tensor]:
-    is_many = isinstance(result, tuple)
-    listed = list(cast(tuple[Any, ...], result)) if is_many else [result]
-    return [one.detach() for one in listed]
 
 
 def _ref(node: Any) -> Ref:

@@ -1,6 +1,6 @@
 """Modules lowered, compiled and compared with PyTorch at each of their shapes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,11 @@ import torch
 
 from kopt.tools.pytorch.emit import emit_candidate
 
-from .exported_graphs import Exported
+from .exported_graphs import exported_together
+from .joint_exports import Inputs
 from .plain_cuda import PlainCase, PlainLibrary
 
 Array = npt.NDArray[Any]
-Inputs = Sequence[tuple[torch.Tensor, ...]]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def compared(
         folder: For the library.
         tune: Values for the names that a candidate has; its default for the rest.
     """
-    exported = {name: Exported(module, inputs) for name, (module, inputs) in modules.items()}
+    exported = exported_together(modules)
     cases: list[PlainCase] = []
     places: list[tuple[str, int]] = []
     for name, one in exported.items():

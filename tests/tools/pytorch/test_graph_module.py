@@ -7,7 +7,7 @@ from torch import nn
 from kopt.config.errors import ToolError
 from kopt.tools.pytorch.graph import Graph
 from kopt.tools.pytorch.graph_module import graph_module
-from support.exported_graphs import Exported
+from support.exported_graphs import Exported, exported_together
 
 pytestmark = pytest.mark.slow  # torch.export takes ten seconds for the first module of a process
 
@@ -27,7 +27,8 @@ class _Attention(nn.Module):
 
 def _exported() -> Exported:
     torch.manual_seed(1)  # pyright: ignore[reportUnknownMemberType] # a partial stub
-    return Exported(_Attention(), [(torch.randn(2, 5, 16),), (torch.randn(3, 9, 16),)])
+    inputs = [(torch.randn(2, 5, 16),), (torch.randn(3, 9, 16),)]
+    return exported_together({"attention": (_Attention(), inputs)})["attention"]
 
 
 def test_results_dtypes_and_shapes_are_the_modules_own() -> None:

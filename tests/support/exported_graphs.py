@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,8 @@ from .joint_exports import ExportedPart, Inputs, export_parts
 
 Array = npt.NDArray[Any]
 _LEFT_OUT = ("device", "layout", "memory_format", "pin_memory", "generator")
+_exported: WeakKeyDictionary[torch.nn.Module, "Exported"] = WeakKeyDictionary()
+"""Each module that this process has exported: tests run the same ones with other tune values."""
 
 
 def exported_together(
@@ -34,12 +37,16 @@ def exported_together(
 
     An export takes half a second however small the module is.
     """
-    found: dict[str, Exported] = {}
-    for count in {len(inputs) for _, inputs in modules.values()}:
-        same = {name: one for name, one in modules.items() if len(one[1]) == count}
-        parts = [export_parts(list(same.values()), shape) for shape in range(count)]
-        found |= {name: Exported(at_shapes) for name, *at_shapes in zip(same, *parts, strict=True)}
-    return found
+    assert len({module for module, _ in modules.values()}) == len(modules), (
+        "each has its own inputs"
+    )
+    fresh = [one for one in modules.values() if one[0] not in _exported]
+    for count in {len(inputs) for _, inputs in fresh}:
+        same = [one for one in fresh if len(one[1]) == count]
+        parts = [export_parts(same, shape) for shape in range(count)]
+        for (module, _), *at_shapes in zip(same, *parts, strict=True):
+            _exported[module] = Exported(at_shapes)
+    return {name: _exported[module] for name, (module, _) in modules.items()}
 
 
 class Exported:

@@ -9,9 +9,15 @@ import pytest
 from careless_calls import judge, judge_all
 from careless_cases import CASES, GOOD, Case, write_mistakes
 
+from support.built_docs import copy_docs
+from support.shared_caches import share_caches
+
 
 @pytest.mark.slow  # 130 calls, of which some compile
-def test_careless_calls_are_answered_by_what_to_do(tmp_path: Path) -> None:
+def test_careless_calls_are_answered_by_what_to_do(
+    tmp_path: Path, shared_caches: Path, built_docs: Path
+) -> None:
+    copy_docs(built_docs, share_caches(tmp_path / "home", shared_caches))
     found = list(judge_all(CASES, tmp_path))
     bad = [
         f"{one.case.name}: {'; '.join(one.faults)}\n{one.said[:400]}" for one in found if one.faults

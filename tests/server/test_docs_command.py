@@ -10,10 +10,20 @@ from kopt.kernels.record import Record
 from kopt.kernels.status import Status
 from kopt.server.exits import ExitCode
 from kopt.tools.docs.records import FurtherHit, Hit, SearchResult
+from support.built_docs import copy_docs
 from support.command_line import Kopt
 from support.written_index import function, write_library
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kopt: Kopt, built_docs: Path) -> Path:
+    """Return a home of this test, with the index of kopt's own documents."""
+    del kopt  # sets its own home first
+    home = copy_docs(built_docs, tmp_path / "home")
+    monkeypatch.setenv("KOPT_HOME", str(home))
+    return home
 
 
 def test_a_search_shows_where_each_hit_stands_and_quotes_it(kopt: Kopt) -> None:
@@ -24,11 +34,8 @@ def test_a_search_shows_where_each_hit_stands_and_quotes_it(kopt: Kopt) -> None:
     assert "Apache-2.0" in ending.stdout
 
 
-def test_words_that_kopt_says_of_code_are_no_words_of_the_code(
-    kopt: Kopt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KOPT_HOME", str(tmp_path))
-    write_library(Settings(home=tmp_path), [function("vllm", "csrc/MergeStateKernel.cu")])
+def test_words_that_kopt_says_of_code_are_no_words_of_the_code(kopt: Kopt, home: Path) -> None:
+    write_library(Settings(home=home), [function("vllm", "csrc/MergeStateKernel.cu")])
     lines = kopt("docs", "search", "disjoint", "--source", "vllm").stdout.splitlines()
     assert [line.strip() for line in lines if "disjoint" in line] == [
         "kernel, 1.0, Apache-2.0  matched disjoint"
@@ -49,14 +56,9 @@ def test_json_is_one_document_of_the_stated_schema(kopt: Kopt) -> None:
 
 
 @pytest.mark.parametrize("as_json", [True, False])
-def test_no_control_of_a_document_reaches_a_terminal(
-    kopt: Kopt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_json: bool
-) -> None:
-    monkeypatch.setenv("KOPT_HOME", str(tmp_path))
+def test_no_control_of_a_document_reaches_a_terminal(kopt: Kopt, home: Path, as_json: bool) -> None:
     written = "MIT\x9b31m\u202e"
-    write_library(
-        Settings(home=tmp_path), [function("vllm", "a.cu", body=written, license_id=written)]
-    )
+    write_library(Settings(home=home), [function("vllm", "a.cu", body=written, license_id=written)])
     options = ("--json",) if as_json else ()
     for words in (("search", "rows", "--source", "vllm"), ("show", "vllm:a.cu#1")):
         ending = kopt("docs", *words, *options)
@@ -102,10 +104,7 @@ def test_next_page_goes_on_after_the_first(kopt: Kopt) -> None:
     assert "--page 2" in kopt(*words).stdout
 
 
-def test_library_that_is_not_built_is_offered(
-    kopt: Kopt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KOPT_HOME", str(tmp_path))
+def test_library_that_is_not_built_is_offered(kopt: Kopt, home: Path) -> None:
     ending = kopt("docs", "search", "reduction")
     assert "kopt docs build" in ending.stdout
     refused = kopt("docs", "search", "reduction", "--source", "flashinfer")

@@ -12,6 +12,7 @@ from kopt.config.errors import SetupError
 from kopt.search.knowledge.ledger import FILE_NAME
 from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.rounds.advance import run_search
+from support.built_docs import copy_docs
 from support.knowledge_cases import sample
 from support.real_clients import environment
 from support.scripted_runs import new_store, search
@@ -91,8 +92,10 @@ def _below(home: Path, mount: str, commands: tuple[str, ...]) -> dict[str, int]:
 
 @pytest.mark.slow  # eleven commands below each mount
 @pytest.mark.parametrize("mount", MOUNTS)
-def test_commands_that_read_do_read(home: Path, mount: str) -> None:
+def test_commands_that_read_do_read(home: Path, mount: str, built_docs: Path) -> None:
+    """An empty home is searched without an index; the others have theirs."""
     reads = READS if "empty" not in mount else tuple(one for one in READS if RUN not in one)
+    copy_docs(built_docs, home)
     assert _below(home, mount, reads) == dict.fromkeys(reads, 0)
 
 

@@ -13,6 +13,7 @@ from support.command_line import Kopt
 from support.fake_messages import FakeMessages
 from support.on_terminal import OnTerminal
 from support.played.good import good_model
+from support.shared_caches import share_caches
 from support.small_silu import KERNEL, write_small_silu
 
 KOPT = Path(sys.executable).with_name("kopt")
@@ -20,11 +21,13 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def service(kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeMessages]:
+def service(
+    kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shared_caches: Path
+) -> Iterator[FakeMessages]:
     """Yield a service that takes the key of this user, with a small kernel to search."""
     del kopt  # sets its own home first
     monkeypatch.setenv("KOPT_PROBLEMS", str(write_small_silu(tmp_path / "problems")))
-    monkeypatch.setenv("KOPT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("KOPT_HOME", str(share_caches(tmp_path / "home", shared_caches)))
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-not-a-key-of-anybody")
     with FakeMessages(good_model) as fake:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", fake.url)

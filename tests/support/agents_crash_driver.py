@@ -5,7 +5,8 @@ transaction itself survives one is what crash_driver.py shows). For every k a fo
 the run until its k-th event and kills itself; another child then drives it to its end. Both write
 down which calls the model was really asked.
 
-Usage: python agents_crash_driver.py FOLDER; prints one JSON document.
+Usage: python agents_crash_driver.py FOLDER FIRST; FIRST is the first event that kills.
+Prints one JSON document.
 """
 
 import json
@@ -27,7 +28,7 @@ from support.scripted_agents import agents_search, labelled_state, scripted_mode
 from support.scripted_runs import settings
 
 # Of 150 events: all kinds of moments, at a bearable price.
-EVERY = 5
+EVERY = 10
 PROOF = 14
 """The last events: one finalist is checked, read and rejected, the next one wins."""
 LINES = {
@@ -89,8 +90,8 @@ def problems_of(home: Path, expected: dict[str, object]) -> list[str]:
     return found
 
 
-def main(root: Path) -> dict[str, Any]:
-    """Kill after every `EVERY`th event, and each of the last, and return what was seen."""
+def main(root: Path, first: int) -> dict[str, Any]:
+    """Kill after every `EVERY`th event from `first` and each of the last; return what was seen."""
     leave_out_syncs()
     whole = root / "whole"
     events = undisturbed(partial(drive, whole))
@@ -98,7 +99,7 @@ def main(root: Path) -> dict[str, Any]:
         expected = labelled_state(store)
     problems: list[str] = []
     killed = 0
-    tried = sorted({*range(1, events + 1, EVERY), *range(events - PROOF + 1, events + 1)})
+    tried = sorted({*range(first, events + 1, EVERY), *range(events - PROOF + 1, events + 1)})
     for fatal in tried:
         home = root / f"killed-{fatal}"
         killed += forked(partial(drive, home), fatal)[0]
@@ -109,4 +110,4 @@ def main(root: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]))))
+    print(json.dumps(main(Path(sys.argv[1]), int(sys.argv[2]))))

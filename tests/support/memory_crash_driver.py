@@ -4,7 +4,8 @@ As `agents_crash_driver.py`, for trajectories and for a beam that is advised: be
 calls, what the run has drawn, what it has learned and what it has told the shared base must be
 those of a run that was never interrupted.
 
-Usage: python memory_crash_driver.py FOLDER beam|maic_rl; prints one JSON document.
+Usage: python memory_crash_driver.py FOLDER beam|maic_rl FIRST; FIRST is the first event that kills.
+Prints one JSON document.
 """
 
 import json
@@ -29,7 +30,8 @@ from support.scripted_agents import labelled_state, scripted_model
 from support.scripted_runs import settings
 from support.technique_world import World, world_search
 
-EVERY = 5
+EVERY = {"maic_rl": 5, "beam": 10}
+"""A beam has 150 events, trajectories half as many."""
 WORLD = World(
     {"vector_loads": 2.0, "warp_shuffles": 0.5, "one_barrier": 0.0, "row_in_registers": 1.3},
     planned=("vector_loads", "warp_shuffles", "row_in_registers"),
@@ -92,8 +94,8 @@ def remembered(home: Path) -> dict[str, object]:
         }
 
 
-def main(root: Path, strategy: str) -> dict[str, Any]:
-    """Kill after every `EVERY`th event once and return what was seen."""
+def main(root: Path, strategy: str, first: int) -> dict[str, Any]:
+    """Kill after every `EVERY`th event from `first` once and return what was seen."""
     leave_out_syncs()
     run = settings(search=small(strategy))
     whole = root / "whole"
@@ -103,7 +105,7 @@ def main(root: Path, strategy: str) -> dict[str, Any]:
         state = labelled_state(store)
     problems: list[str] = []
     killed = 0
-    tried = range(1, events + 1, EVERY)
+    tried = range(first, events + 1, EVERY[strategy])
     for fatal in tried:
         home = root / f"killed-{fatal}"
         killed += forked(partial(drive, home, run), fatal)[0]
@@ -117,4 +119,4 @@ def main(root: Path, strategy: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2])))
+    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]))))

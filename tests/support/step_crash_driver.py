@@ -4,7 +4,8 @@ Every transaction of a run ends in an event, so these are all states that a kill
 transaction itself survives one is what crash_driver.py shows). For every k a forked child takes the
 steps until the k-th event and kills itself; another child then takes the same steps again.
 
-Usage: python step_crash_driver.py FOLDER keys|none; with `keys` each step is named by its caller.
+Usage: python step_crash_driver.py FOLDER keys|none FIRST; with `keys` each step is named by its
+caller. FIRST is the first event that kills.
 Prints one JSON document.
 """
 
@@ -29,6 +30,7 @@ GIVEN = (
 )
 # Without a key only a kill between the end of a round and its pause differs: a sample is enough.
 EVERY = 3
+EVERY_NAMED = 2
 
 
 def take_all(home: Path, named: bool, events: FatalEvent) -> None:
@@ -43,13 +45,13 @@ def take_all(home: Path, named: bool, events: FatalEvent) -> None:
         steps.take(*given, hooks=StepHooks(on_event=events), **fields)
 
 
-def main(root: Path, named: bool) -> dict[str, Any]:
-    """Kill after every event once and return what was seen."""
+def main(root: Path, named: bool, first: int) -> dict[str, Any]:
+    """Kill after events from `first` on, once after each, and return what was seen."""
     leave_out_syncs()
     events = undisturbed(partial(take_all, root / "whole", named))
     expected = Steps(root / "whole").rows()
     problems: list[str] = []
-    tried = range(1, events + 1, 1 if named else EVERY)
+    tried = range(first, events + 1, EVERY_NAMED if named else EVERY)
     killed = 0
     for fatal in tried:
         home = root / f"killed-{fatal}"
@@ -71,4 +73,4 @@ def main(root: Path, named: bool) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2] == "keys")))
+    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2] == "keys", int(sys.argv[3]))))

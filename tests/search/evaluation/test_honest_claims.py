@@ -15,10 +15,15 @@ from kopt.tools.check.request import CheckRequest, make_plans
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.estimate.stage import find_build
 from kopt.tools.selftest.sample import ShippedSample, read_samples
+from support.samples import is_nightly
 from support.shared_caches import share_caches
 
 SAMPLES = read_samples()
-GOOD = [sample for sample in SAMPLES if sample.path.name.startswith("good_")]
+CASES = [
+    pytest.param(one, id=one.path.stem, marks=[pytest.mark.nightly] if is_nightly(one) else [])
+    for one in SAMPLES
+    if one.path.name.startswith("good_")
+]
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +32,8 @@ def settings(tmp_path_factory: pytest.TempPathFactory, shared_caches: Path) -> S
     return Settings(share_caches(tmp_path_factory.mktemp("claims"), shared_caches))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sample", GOOD, ids=lambda sample: sample.path.stem)
+@pytest.mark.slow  # compiles every good sample
+@pytest.mark.parametrize("sample", CASES)
 def test_good_samples_contradict_no_claim_of_theirs(
     sample: ShippedSample, settings: Settings
 ) -> None:

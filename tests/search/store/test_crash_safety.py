@@ -17,6 +17,10 @@ from support.scripted_runs import final_state, new_store, search
 
 pytestmark = pytest.mark.slow  # kill -9 at every write
 
+nightly = pytest.mark.nightly
+FIRST = [1, pytest.param(6, marks=nightly)]
+"""Where every tenth event kills: `make test-all` and `make test-nightly` share them."""
+
 SUPPORT = Path(__file__).resolve().parents[2] / "support"
 TIME_LIMIT_S = 240.0
 
@@ -46,30 +50,37 @@ def test_kill_at_every_step_of_every_write_loses_nothing(tmp_path: Path) -> None
     assert seen["killed"] == seen["steps"] > 100
 
 
-@pytest.mark.parametrize("named", ["keys", "none"])
+@pytest.mark.parametrize(
+    ("named", "first"), [("keys", 1), pytest.param("keys", 2, marks=nightly), ("none", 1)]
+)
 def test_steps_taken_again_after_a_kill_at_any_event_lose_and_double_nothing(
-    tmp_path: Path, named: str
+    tmp_path: Path, named: str, first: int
 ) -> None:
-    driver = _start("step_crash_driver.py", tmp_path, named, stdout=subprocess.PIPE)
+    driver = _start("step_crash_driver.py", tmp_path, named, first, stdout=subprocess.PIPE)
     output, _ = driver.communicate(timeout=TIME_LIMIT_S)
     seen = json.loads(output)
     assert seen["problems"] == []
     assert seen["killed"] == seen["tried"] > 10
 
 
-def test_run_of_agents_killed_anywhere_ends_the_same_and_pays_nothing_twice(tmp_path: Path) -> None:
-    driver = _start("agents_crash_driver.py", tmp_path, stdout=subprocess.PIPE)
+@pytest.mark.parametrize("first", FIRST)
+def test_run_of_agents_killed_anywhere_ends_the_same_and_pays_nothing_twice(
+    tmp_path: Path, first: int
+) -> None:
+    driver = _start("agents_crash_driver.py", tmp_path, first, stdout=subprocess.PIPE)
     output, _ = driver.communicate(timeout=TIME_LIMIT_S)
     seen = json.loads(output)
     assert seen["problems"] == []
     assert seen["killed"] == seen["tried"] > 20
 
 
-@pytest.mark.parametrize("strategy", ["maic_rl", "beam"])
+@pytest.mark.parametrize(
+    ("strategy", "first"), [("maic_rl", 1), ("beam", 1), pytest.param("beam", 6, marks=nightly)]
+)
 def test_run_that_remembers_killed_anywhere_draws_and_learns_the_same(
-    tmp_path: Path, strategy: str
+    tmp_path: Path, strategy: str, first: int
 ) -> None:
-    driver = _start("memory_crash_driver.py", tmp_path, strategy, stdout=subprocess.PIPE)
+    driver = _start("memory_crash_driver.py", tmp_path, strategy, first, stdout=subprocess.PIPE)
     output, _ = driver.communicate(timeout=TIME_LIMIT_S)
     seen = json.loads(output)
     assert seen["problems"] == []

@@ -52,9 +52,10 @@ test: $(venv)/.stamp-test $(venv)/.stamp-torch | g++ ## run the tests but the sl
 	@echo "make test: running the tests"
 	@$(pytest) -m "not slow"
 
-test-all: test ## run the tests, then the slow ones but the nightly: crashes, endings of processes, every shipped kernel
-	@echo "make test-all: running the slow tests"
-	@$(pytest) -m "slow and not nightly"
+# In one go: the workers collect thirteen thousand tests once, and nobody waits between two parts.
+test-all: $(venv)/.stamp-test $(venv)/.stamp-torch | g++ ## run all tests but the nightly: also crashes, endings of processes, every shipped kernel
+	@echo "make test-all: running the tests and the slow tests"
+	@$(pytest) -m "not nightly"
 
 test-nightly: test-all ## run all tests: test-all, then the rest of what it runs a part of
 	@echo "make test-nightly: running the nightly tests"

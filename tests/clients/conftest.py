@@ -1,6 +1,6 @@
 """Tests with real MCP clients are collected only where KOPT_CLIENTS names their folder.
 
-`make test-clients` installs the clients there and asks for the tests.
+`make test-clients` installs the clients there and asks for the tests; `.ci/run` runs them with all.
 """
 
 import os

@@ -38,11 +38,11 @@ class RowBody(Body):
     divisors: set[str] = field(default_factory=set[str])
     """Constants that must be multiples of a pack's length."""
     _definitions: dict[str, str] = field(default_factory=dict[str, str])
-    """Of what is defined inside the loop over a pack."""
+    """What each name stands for that is defined inside the loop over a pack."""
     _outside: set[str] = field(default_factory=lambda: {"row", "first"})
     """Positions that have a name before the first loop."""
     _depth: int | None = None
-    """Of the scopes, inside the loop over a pack."""
+    """How many scopes are open right inside the loop over a pack; None outside of it."""
     _is_closed: bool = False
     """Whether loops have begun, so that names are defined too late for the first load."""
 

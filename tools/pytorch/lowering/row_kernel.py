@@ -12,7 +12,7 @@ from .program import store
 from .reduction import Reduction
 from .reduction_kernels import added, sum_dtype
 from .row_body import Pack, RowBody
-from .sizes import Shape, Size, product
+from .sizes import ONE, Shape, product
 from .values import Index, Value
 
 _PACK_BYTES, _MOST_IN_PACK = 16, 8
@@ -35,12 +35,12 @@ class RowResult:
 
     @property
     def shape(self) -> Shape:
-        """The reduction's."""
+        """The shape of the reduction's results."""
         return self.reduction.shape
 
     @property
     def sources(self) -> frozenset[Buffer]:
-        """Those of the elements."""
+        """The buffers that the reduced elements may be read from."""
         return self.reduction.value.sources
 
     def at(self, body: Body, index: Index) -> str:
@@ -120,7 +120,7 @@ class _RowWriter:
 
     def _is_wide(self, output: RowOutput) -> bool:
         rank = len(self._plan.outer) + len(self._plan.inner)
-        narrow = (*self._plan.outer, *(_one(extent) for extent in self._plan.inner))
+        narrow = (*self._plan.outer, *(ONE for _ in self._plan.inner))
         shape = output.buffer.shape
         return len(shape) == rank and (shape != narrow or self._length.literal == 1)
 
@@ -274,8 +274,3 @@ class _RowWriter:
             "  }",
             "}",
         ]
-
-
-def _one(extent: Size) -> Size:
-    del extent
-    return Size("1", "1", 1)

@@ -32,7 +32,7 @@ class RowProgram(Program):
     """A program that may have one kernel only, in which a group of threads makes a row."""
 
     results: list[tuple[RowResult, ...]] = field(default_factory=list[tuple[RowResult, ...]])
-    """Of each reduction, in an order in which they can be computed."""
+    """The results of each reduction; a later one may be computed from those before it."""
     outputs: list[RowOutput] = field(default_factory=list[RowOutput])
     note: str = "one kernel, in which ROW threads make each row"
 

@@ -5,6 +5,10 @@ Light, because `kopt --help` and every reader of YAML stand on it.
 
 from collections.abc import Iterable, Sequence
 
+from .counted import few_of
+
+_MOST_NAMED = 40
+"""More names than these fill a terminal and hide the message."""
 _LONGEST = 200
 """Characters of a name that are compared: difflib's time grows with the square of its length."""
 
@@ -31,10 +35,10 @@ def did_you_mean(names: Sequence[str]) -> str:
 
 
 def near_matches(name: str, known: Iterable[str]) -> str:
-    """Return "did you mean a or b?", else everything that is known."""
+    """Return "did you mean a or b?", else what is known, a long list cut short."""
     options = sorted(known)
     close = close_names(name, options)
-    return did_you_mean(close) if close else f"known: {', '.join(options) or 'none'}"
+    return did_you_mean(close) if close else f"known: {few_of(options, _MOST_NAMED) or 'none'}"
 
 
 def either(names: Sequence[str]) -> str:

@@ -68,3 +68,10 @@ def test_an_unknown_sample_has_its_near_matches(kopt: Kopt) -> None:
     result = kopt("selftest", "evil_mising_barrier")
     assert result.code == ExitCode.USAGE
     assert "did you mean evil_missing_barrier" in result.stderr
+
+
+def test_a_pattern_that_fits_no_sample_does_not_list_them_all(kopt: Kopt) -> None:
+    result = kopt("selftest", "nothing*")
+    assert result.code == ExitCode.USAGE
+    assert result.stderr.rstrip().endswith(" more")
+    assert len(result.stderr) < 2_000

@@ -29,6 +29,7 @@ from .case_data import CaseKey, make_case_data
 from .cases import InputCase, Run
 from .oracle_cache import OracleCache, open_cache
 from .ordered_device import OrderedDevice
+from .repeated_rows import load_case
 from .run_case import JudgedRun, SharedCase, compare_poisons, execute_run
 from .scalars import launched_with, with_scalars
 
@@ -109,8 +110,8 @@ def _submit(
         program = Program(candidate, own, plan, batch.cubins.get(name), batch.arch)
         key = CaseKey(own, workload, case.seed, case.regime)
         # What nobody meets again is not kept: it would push out what everybody does.
-        load = make_case_data if case.hidden else cache.load
-        shared = SharedCase(program, case, partial(load, key))
+        load = partial(load_case, key, make_case_data if case.hidden else cache.load)
+        shared = SharedCase(program, case, partial(load, hidden=case.hidden))
         runs = [
             (run, pool.submit(_execute, shared, run, device, next(numbers))) for run in case.runs
         ]

@@ -18,7 +18,8 @@ from kopt.tools.sandbox.policy import machine_memory_bytes
 
 _BYTES_PER_BYTE = 256
 """For each byte of a tensor; packed codes become two float64 values, and steps keep copies."""
-_BASE_BYTES = 2 << 30
+_BASE_SHARE = 1 / 4
+"""Of the machine's memory, for what other cases hold and compare meanwhile."""
 _lock = threading.Lock()
 _active: list[int] = []
 """The limits of the oracles that compute at this moment, in any thread."""
@@ -29,7 +30,8 @@ _usual: list[tuple[int, int]] = []
 def allowance_bytes(problem: Problem, workload: Workload) -> int:
     """Return what an oracle may take for the tensors of `workload`."""
     tensors = sum(tensor_size_bytes(tensor, workload.axes) for tensor in problem.tensors)
-    return min(_BASE_BYTES + _BYTES_PER_BYTE * tensors, machine_memory_bytes() * 3 // 4)
+    machine = machine_memory_bytes()
+    return min(int(machine * _BASE_SHARE) + _BYTES_PER_BYTE * tensors, machine * 3 // 4)
 
 
 def refuse_too_large(problem: Problem, workloads: Iterable[Workload]) -> None:
@@ -48,6 +50,16 @@ def refuse_too_large(problem: Problem, workloads: Iterable[Workload]) -> None:
                 f" machine has {machine_memory_bytes() / 1e9:.0f} GB: check a smaller workload, or"
                 " leave this one out of `where`"
             )
+
+
+def affordable_jobs(problem: Problem, workloads: Iterable[Workload], jobs: int) -> int:
+    """Return how many cases of the largest of `workloads` this machine holds at once, up to `jobs`.
+
+    At least one: `refuse_too_large` has the last word. Comparing two results takes about as much
+    again as holding them.
+    """
+    needed = 2 * max((_least_bytes(problem, workload) for workload in workloads), default=1)
+    return max(1, min(jobs, machine_memory_bytes() * 3 // 4 // max(needed, 1)))
 
 
 def _least_bytes(problem: Problem, workload: Workload) -> int:

@@ -28,6 +28,7 @@ from .accuracy import worst_accuracy
 from .case_data import CaseKey, make_case_data
 from .cases import InputCase, Run
 from .oracle_cache import OracleCache, open_cache
+from .oracle_memory import affordable_jobs
 from .ordered_device import OrderedDevice
 from .repeated_rows import load_case
 from .run_case import JudgedRun, SharedCase, compare_poisons, execute_run
@@ -87,7 +88,9 @@ def run_cases(batch: CaseBatch, device: Device, settings: Settings) -> BatchResu
     """
     tally = _Tally(batch)
     cache = open_cache(settings)
-    with thread_pool(settings.jobs, "check") as pool:
+    workloads = [case.workload for case in batch.cases]
+    jobs = affordable_jobs(batch.case.problem, workloads, settings.jobs)
+    with thread_pool(jobs, "check") as pool:
         _collect(tally, _submit(batch, OrderedDevice(device), cache, pool))
     return _result(tally)
 

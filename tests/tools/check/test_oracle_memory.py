@@ -10,6 +10,7 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.problem import make_workload
 from kopt.tools.check.oracle_memory import (
+    affordable_jobs,
     allowance_bytes,
     limited_memory,
     refuse_too_large,
@@ -52,6 +53,18 @@ def test_allowance_grows_with_the_tensors(tmp_path: Path) -> None:
     problem = tiny_problem(tmp_path)
     sizes = {allowance_bytes(problem, workload) for workload in problem.workloads}
     assert min(sizes) > 2 << 30
+
+
+def test_as_many_cases_at_once_as_the_machine_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = tiny_problem(tmp_path)
+    assert affordable_jobs(problem, problem.workloads, 8) == 8
+    for machine, jobs in ((10_000, 1), (1 << 20, 2)):
+        monkeypatch.setattr(
+            "kopt.tools.check.oracle_memory.machine_memory_bytes", lambda held=machine: held
+        )
+        assert affordable_jobs(problem, problem.workloads, 8) == jobs
 
 
 def test_processes_that_start_meanwhile_are_not_limited(settings: Settings, tmp_path: Path) -> None:

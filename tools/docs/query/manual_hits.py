@@ -1,7 +1,7 @@
 """Places for the manual beside code: winners, and production code's tens of thousands of functions.
 
 Who asks how to do something, or about kopt, in words rather than names of code, gets two pages of
-the manual near the top.
+the manual near the top; who asks how to begin gets the tutorial first.
 """
 
 import re
@@ -16,11 +16,14 @@ from .candidates import Candidate
 from .query_words import QueryWords
 
 MANUAL = "docs"
-_ABOUT_KOPT = r"\b(how (do|can|to|does)|what (is|are|does)|kopt|manual|tutorial|install|my own)\b"
+_ABOUT_KOPT = r"\b(how (do|can|to|does)|what (is|are|does)|kopt|manual|install|my own)\b"
+_BEGINNING = (
+    r"\b(get(ting)? started|quick ?start|first (hour|steps)|tutorial|how to (begin|start))\b"
+)
+_TUTORIAL = "docs/tutorial.md"
 _MEANT = (
     (r"\b(own|new) (problem|op|operator|kernel|function)\b", ("problem.yaml", "oracle.py")),
     (r"\bcustom (op|operator)\b", ("problem.yaml", "torch_reference")),
-    (r"\b(getting started|quick ?start)\b", ("tutorial",)),
 )
 """What a newcomer's question is about, by what the manual calls it."""
 _MOSTLY = 0.5
@@ -36,6 +39,12 @@ def with_manual(
     found = list(best)
     if sought.prose < _MOSTLY or not found or not _asks(sought.text):
         return found
+    if _asks_how_to_begin(sought):
+        tutorial = [
+            replace(one, score=found[0].score) for one in pages if one.facts.path == _TUTORIAL
+        ]
+        places = [one.place for one in tutorial]
+        found = [*tutorial, *(one for one in found if one.place not in places)]
     for wanted, place in enumerate(_NEAR_THE_TOP, start=1):
         top = found[: place + 1]
         page = next((one for one in pages if all(one.place != here.place for here in top)), None)
@@ -49,12 +58,20 @@ def with_manual(
 
 def _asks(text: str) -> bool:
     """Return whether the manual may be meant."""
-    asked = (_ABOUT_KOPT, *(pattern for pattern, _names in _MEANT))
+    asked = (_ABOUT_KOPT, _BEGINNING, *(pattern for pattern, _names in _MEANT))
     return any(re.search(pattern, text, re.IGNORECASE) for pattern in asked)
 
 
+def _asks_how_to_begin(sought: QueryWords) -> bool:
+    """Return whether kopt's tutorial is meant, and not that of a library that the query names."""
+    return not sought.libraries and bool(re.search(_BEGINNING, sought.text, re.IGNORECASE))
+
+
 def manual_pages(own: Collection, sought: QueryWords, filters: Filters) -> list[Candidate]:
-    """Return the sections of the manual that fit best, one a page, best first."""
+    """Return the sections of the manual that fit best, one a page, best first.
+
+    Who asks how to begin gets the first section of the tutorial, whatever its words.
+    """
     meant = [
         name
         for asked, names in _MEANT
@@ -66,6 +83,9 @@ def manual_pages(own: Collection, sought: QueryWords, filters: Filters) -> list[
     if not phrases or not filters.admits(MANUAL):
         return []
     scored = own.by_words(phrases, only, own)[: 4 * len(_NEAR_THE_TOP)]
+    if _asks_how_to_begin(sought):
+        beginning = own.by_uid(own.uids(f"{MANUAL}:{_TUTORIAL}#")[:1], only)
+        scored = [*((chunk_id, 0.0) for chunk_id in beginning), *scored]
     by_id = {facts.chunk_id: facts for facts in own.facts(chunk_id for chunk_id, _ in scored)}
     by_path: dict[str, Candidate] = {}
     for chunk_id, score in scored:

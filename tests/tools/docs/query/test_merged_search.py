@@ -221,8 +221,7 @@ def test_threads_that_search_at_once_get_the_same_answer(merged: Settings) -> No
         ("how do I add my own problem", "docs/problems.md"),
         ("own problem", "docs/problems.md"),
         ("PyTorch custom op", "docs/problems.md"),
-        ("tutorial", "docs/index.md"),
-        ("getting started", "docs/index.md"),
+        ("what is a receipt", "docs/receipts.md"),
     ],
 )
 def test_who_asks_about_kopt_gets_the_manual_however_much_code_has_the_words(
@@ -247,6 +246,21 @@ def test_without_the_library_the_manual_is_not_behind_the_winners(
     found = [hit.uid.partition("#")[0] for hit in _search(own_docs, query).hits]
     assert any(place.startswith("docs:") for place in found[:2])
     assert sum(place.startswith("docs:") for place in found[:4]) >= 2
+
+
+@pytest.mark.parametrize("query", ["getting started", "quick start", "tutorial", "How to start"])
+def test_who_asks_how_to_begin_gets_the_tutorial_first(
+    own_docs: Settings, merged: Settings, query: str
+) -> None:
+    for settings in (own_docs, merged):
+        assert _search(settings, query).hits[0].uid.startswith("docs:docs/tutorial.md#")
+
+
+def test_who_asks_how_to_begin_with_a_library_is_not_led_to_the_start_of_the_tutorial(
+    merged: Settings,
+) -> None:
+    start = _search(merged, "tutorial").hits[0].uid
+    assert _search(merged, "getting started with flashinfer").hits[0].uid != start
 
 
 def test_who_asks_what_a_status_is_gets_its_card_first(merged: Settings) -> None:

@@ -76,7 +76,7 @@ CASES = (
     # commands and their names
     Case("lst", 2, "list"),
     Case("chekc good.cu", 2, "check"),
-    Case("CHECK good.cu", 2, "check"),
+    Case("CHECK good.cu", 2, "did you mean check?"),
     Case("help nothing", 2, "list, show"),
     Case("--json list", 2, "--json"),
     Case("completion tcsh", 2, "bash"),
@@ -173,6 +173,8 @@ CASES = (
     Case(f"run --kernel {_ID}", 2, "--budget", set={"ANTHROPIC_API_KEY": "sk-ant-none"}),
     Case("step", 2, "--kernel"),
     Case("step good.cu --run nothing", 2, "run"),
+    Case(f"step torch.cu --kernel {_ID}", 2, "kopt review"),
+    Case(f"run --kernel {_ID} --start torch.cu", 2, "kopt review"),
     Case(f"step --kernel {_ID} --budget much", 2, "budget"),
     Case("runs show", 2, "kopt runs show"),
     Case("runs show run-1", 2, "run"),
@@ -207,7 +209,7 @@ CASES = (
     Case("new", 2, "kopt new"),
     Case("new missing.py", 2, "missing.py"),
     Case("suite run void", 2, "suite.yaml"),
-    Case("split void -o parts", 2, "imported problem"),
+    Case("split void -o parts", 2, "kopt new"),
     Case("stitch void -o whole.cu", 2, "kopt split"),
     Case("import kernelbench void -o kb", 2, "void"),
     # environment

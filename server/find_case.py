@@ -30,14 +30,19 @@ def find_case(
         ToolError: The file cannot be read or is a torch extension, the id is unknown, the file lies
             in no problem, or a tune value is not declared.
     """
-    candidate = read_candidate(file)
-    _refuse_torch_extension(file, candidate, kernel_id)
+    candidate = read_named_candidate(file, kernel_id)
     case = Case(*_kernel_of(file, kernel_id, settings), candidate, tune or {})
     refuse_unknown_tune(case)
     return case
 
 
-def _refuse_torch_extension(file: Path, candidate: Candidate, kernel_id: str | None) -> None:
+def read_named_candidate(file: Path, kernel_id: str | None) -> Candidate:
+    """Return the candidate in a file that the user named, with the kernel id named beside it.
+
+    Raises:
+        ToolError: The file cannot be read or is a torch extension.
+    """
+    candidate = read_candidate(file)
     if is_torch_extension(candidate.source):
         raise ToolError(
             f"{file} is a torch extension and no candidate: kopt review {file} --claim 1.5x"
@@ -45,6 +50,7 @@ def _refuse_torch_extension(file: Path, candidate: Candidate, kernel_id: str | N
             " candidate, open a file with /* kopt: 1 and leave the host code out"
             " (docs/candidates.md)"
         )
+    return candidate
 
 
 def case_of(

@@ -15,7 +15,6 @@ from kopt.config.errors import (
     ToolError,
 )
 from kopt.config.search_settings import SearchSettings, Strategy, load_search_settings
-from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.evaluation.best_known_search import KnownKernelSearch, find_best_known
 from kopt.search.evaluation.evaluation_site import EvaluationSite
@@ -31,6 +30,7 @@ from kopt.search.runs.run import RunRequest, begin_run, drive_run, goes_on, reop
 from kopt.search.store.store import RunStore
 
 from .exits import Interrupted
+from .find_case import read_named_candidate
 from .opened_device import DeviceChoice, OpenedDevice, opened_device
 from .progress import status_line
 from .run_progress import run_progress, waiting_lines
@@ -125,7 +125,7 @@ def refuse_typos(options: RunOptions, kernel: str, session: Session) -> RunReque
     """
     find_kernel(kernel, session.settings.problems)
     if options.start is not None:
-        read_candidate(options.start)
+        read_named_candidate(options.start, kernel)
     search, budget = read_settings(options, session)
     return RunRequest(
         kernel=kernel,

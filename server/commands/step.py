@@ -8,7 +8,6 @@ import click
 
 from kopt.config.errors import InfraError, SetupError, ToolError
 from kopt.config.settings import Settings
-from kopt.kernels.candidate import read_candidate
 from kopt.kernels.status import Status
 from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.budget import parse_budget
@@ -17,6 +16,7 @@ from kopt.search.step.result import StepHooks, StepRequest, StepResult, step_dev
 from kopt.search.step.step import take_step
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.server.exits import ExitCode, Interrupted
+from kopt.server.find_case import read_named_candidate
 from kopt.server.opened_device import DeviceChoice, opened_device
 from kopt.server.options import device_option
 from kopt.server.run_progress import run_progress, waiting_lines
@@ -116,7 +116,7 @@ def _request(options: StepOptions) -> StepRequest:
     """Return the request; the files are read before anything waits for a device."""
     if options.kernel is None and options.run is None:
         raise ToolError("name a kernel with --kernel ID (kopt list), or a run with --run RUN")
-    candidates = [read_candidate(file) for file in options.files]
+    candidates = [read_named_candidate(file, options.kernel) for file in options.files]
     if (options.parents or options.techniques) and not candidates:
         raise ToolError("--parent and --technique are of FILES: name them too")
     return StepRequest(

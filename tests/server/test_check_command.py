@@ -282,3 +282,15 @@ def test_a_torch_extension_is_sent_to_review(
     (line,) = ending.stderr.splitlines()
     named = kernel[1] if kernel else "ID"
     assert f"kopt review {file} --claim 1.5x --kernel {named} judges it" in line
+
+
+@pytest.mark.parametrize("command", [("step",), ("run", "--no-models", "--start")])
+def test_a_torch_extension_begins_no_run(
+    kopt: Kopt, command: tuple[str, ...], tmp_path: Path
+) -> None:
+    file = tmp_path / "ext.cu"
+    file.write_text(SILU)
+    ending = kopt(*command, file, "--kernel", KERNEL)
+    assert ending.code == ExitCode.USAGE
+    assert f"kopt review {file} --claim 1.5x --kernel {KERNEL} judges it" in ending.stderr
+    assert kopt("runs", "--json").document["runs"] == []

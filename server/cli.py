@@ -83,8 +83,8 @@ group = click.version_option(__version__, message="kopt %(version)s")(
     LazyGroup(
         COMMANDS,
         name="kopt",
-        help="Make CUDA kernels faster and prove it: compile for sm_100a, check against an fp64 "
-        "oracle, time against FlashInfer, search. Needs a GPU to time, and none for the rest.",
+        help="Make CUDA kernels faster and prove it: compile, check against an fp64 oracle, time "
+        "against FlashInfer, search. Needs a GPU to time, and none for the rest.",
         epilog=EPILOG,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )

@@ -38,7 +38,7 @@ class NamingGroup(click.Group):
         """
         known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-"):
-            near = close_names(args[0], known, most=2)
+            near = close_names(args[0].lower(), known, most=2)
             shown = did_you_mean(near) if near else ", ".join(self.shown_commands(ctx))
             ctx.fail(f"no such command {args[0]!r}; {shown}")
         return super().resolve_command(ctx, args)

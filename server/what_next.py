@@ -5,9 +5,10 @@ Each works as printed, whatever the result was. What an MCP client is told is in
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.promotion_result import PromotionResult
@@ -48,13 +49,35 @@ class NamedFile:
         return NextCommand(self.call(command, *more), f"once {self.path.name} is fixed")
 
 
+def after_show(kernel: str, flag: str) -> tuple[NextCommand, ...]:
+    """Return what follows: a candidate to write from, which `flag` of show prints, and its tests.
+
+    Args:
+        kernel: The kernel id.
+        flag: --example or --skeleton.
+    """
+    file = NamedFile(Path("mine.cu"), kernel)
+    start = ("kopt", "run", "--kernel", kernel, "--start", str(file.path))
+    return (
+        NextCommand(("kopt", "show", kernel, flag), "to change", into=str(file.path)),
+        NextCommand(file.call("check"), "against the fp64 oracle"),
+        NextCommand(file.call("bench"), "its time"),
+        NextCommand(start, "a search that starts from it"),
+    )
+
+
 def after_compile(
-    files: Sequence[CompiledFile], tune: Mapping[str, int] | None = None
+    files: Sequence[CompiledFile], archs: Sequence[str], tune: Mapping[str, int] | None = None
 ) -> NextCommand:
-    """Return what follows: the first that failed is compiled again, else the first is checked."""
+    """Return what follows: the first that failed is compiled again, else the first is checked.
+
+    An architecture that was asked for is checked on sim: a GPU that is here may be another.
+    """
     failed = [one for one in files if one.result.status is not Status.PASSED]
     first = next(iter(failed), files[0])
     file = NamedFile(Path(first.name), first.result.kernel, tune)
+    if tuple(archs) != (DEFAULT_ARCH,):
+        file = replace(file, arch=",".join(archs) if failed else archs[0], device="sim")
     if failed:
         return file.again("compile")
     return NextCommand(file.call("check"), "against the fp64 oracle")

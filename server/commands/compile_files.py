@@ -56,7 +56,7 @@ def command(
             result = compile_candidate(CompileRequest(case, archs), session.settings)
             compiled.append(CompiledFile(str(file), case.workload.name, result))
     document = _document([file.result for file in compiled])
-    session.show(document, compile_view(compiled), after_compile(compiled, tune))
+    session.show(document, compile_view(compiled), after_compile(compiled, archs, tune))
     passed = all(file.result.status is Status.PASSED for file in compiled)
     return ExitCode.PASSED if passed else ExitCode.FELL_SHORT
 

@@ -13,6 +13,7 @@ from kopt.kernels.shipped_kernels import visible_kernels
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
 from kopt.server.views.problem_view import example_view, problem_view, shipped_view
+from kopt.server.what_next import after_show
 
 EPILOG = """\b
 Examples:
@@ -60,7 +61,8 @@ def command(session: Session, kernel: str, example: bool, skeleton: bool) -> int
     views = (
         problem_view(problem, workload, model, rooflines),
         shipped_view(shipped, workload, session.settings),
-        example_view(model.kernel, source, empty),
+        example_view(source, empty),
     )
-    session.show(document, chain(*views))
+    flag = "--skeleton" if source is None else "--example"
+    session.show(document, chain(*views), *after_show(model.kernel, flag))
     return ExitCode.PASSED

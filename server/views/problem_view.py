@@ -103,17 +103,17 @@ def _speedup(one: ShippedKernel, workload: Workload, settings: Settings) -> str:
     )
 
 
-def example_view(kernel_id: str, example: str | None, skeleton: str) -> View:
+def example_view(example: str | None, skeleton: str) -> View:
     """Yield how to write a candidate, around a complete one, or a skeleton if there is none."""
     if example is not None:
-        flag, source = "--example", example
+        source = example
         what = (
             "This is the reference kernel, complete and correct, which searches start from"
             " (--example prints it alone, --skeleton one with the right arguments and an empty"
             " body):\n"
         )
     else:
-        flag, source = "--skeleton", skeleton
+        source = skeleton
         what = (
             "This problem has no reference.cu: here is one with the right arguments and an empty"
             " body (--skeleton prints it alone):\n"
@@ -123,12 +123,7 @@ def example_view(kernel_id: str, example: str | None, skeleton: str) -> View:
         "One .cu file: a header comment that says how it is launched, then device code. " + what
     )
     yield Syntax(source.rstrip(), "cuda", background_color="default", word_wrap=True)
-    yield Text(
-        f"\nNext: kopt show {kernel_id} {flag} > mine.cu\n"
-        f"      kopt check mine.cu --kernel {kernel_id}\n"
-        f"      kopt bench mine.cu --kernel {kernel_id}\n"
-        f"      kopt run --kernel {kernel_id} --start mine.cu"
-    )
+    yield Text()
 
 
 def _shown_path(path: Path) -> str:

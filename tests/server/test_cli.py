@@ -91,6 +91,7 @@ def test_help_of_a_command_can_be_asked_for_by_name(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (("CHECK",), "no such command 'CHECK'; did you mean check"),
         (("help", "rnu"), "no such command 'rnu'; did you mean run"),
         (("help", "run", "x"), "kopt run has no commands below it"),
         (("--json", "check"), "--json stands behind the command"),

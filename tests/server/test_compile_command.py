@@ -14,7 +14,7 @@ SILU = PROBLEMS / "silu_and_mul" / "reference.cu"
 
 def test_architectures_stand_below_each_other_in_one_table(kopt: Kopt) -> None:
     ending = kopt("compile", SILU, "--arch", "sm_100a,sm_90a")
-    rows = [line for line in ending.stdout.splitlines() if " sm_" in line]
+    rows = [line for line in ending.stdout.splitlines() if line.startswith("  ") and " sm_" in line]
     assert ending.code == 0
     assert [row.split("sm_")[1].split()[0] for row in rows] == ["100a", "90a"]
     assert "silu_and_mul_b8xh14336" in ending.stdout

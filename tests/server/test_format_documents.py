@@ -101,7 +101,7 @@ def test_a_problem_without_reference_shows_a_skeleton_and_says_what_a_search_nee
         (copy / name).write_text((problem_folder / name).read_text())
     ending = kopt("show", "scale_rows_r16xc256", "--problems", copy)
     assert ending.code == ExitCode.PASSED
-    assert "--skeleton > mine.cu" in ending.stdout
+    assert f"--skeleton --problems {copy} > mine.cu" in ending.stdout
     ending = kopt("run", "--kernel", "scale_rows_r16xc256", "--problems", copy)
     assert ending.code == ExitCode.USAGE
     assert "--start" in ending.stderr

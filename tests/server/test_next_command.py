@@ -68,6 +68,17 @@ def test_one_leads_from_compiling_to_an_export_that_can_be_read(kopt: Kopt, mine
     assert KERNEL.rpartition("_")[0] in readme.stdout
 
 
+def test_architecture_that_was_compiled_for_is_the_one_that_is_checked(
+    kopt: Kopt, mine: Path
+) -> None:
+    compiled = kopt("compile", mine, "--kernel", KERNEL, "--arch", "sm_89,sm_86")
+    assert _next(compiled).startswith(f"kopt check '{mine}' --kernel {KERNEL} --arch sm_89 ")
+    assert _followed(kopt, compiled).code == ExitCode.PASSED
+    mine.write_text(mine.read_text("utf-8").replace(BROKEN, "nothing = ", 1))
+    failed = kopt("compile", mine, "--kernel", KERNEL, "--arch", "sm_89,sm_86")
+    assert "kopt compile" in _next(failed) and "--arch sm_89,sm_86" in _next(failed)
+
+
 @pytest.mark.parametrize("command", ["compile", "check", "bench"])
 def test_what_fell_short_is_called_again_once_it_is_mended(
     kopt: Kopt, mine: Path, command: str
@@ -147,6 +158,21 @@ def test_folder_of_problems_is_named_in_the_command_for_a_gpu_too(
     assert last.startswith("Next: kopt bench ") and "# on a GPU" in last
     words = shlex.split(last, comments=True)
     assert words[-3:] == ["--promote", *map(str, own)]
+
+
+def test_what_show_proposes_works_as_printed_for_problems_of_ones_own(
+    kopt: Kopt, mine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("KOPT_PROBLEMS")
+    shown = kopt("show", KERNEL, "--problems", tmp_path / "problems").stdout.splitlines()
+    write, *then = [line.removeprefix("Next: ") for line in shown if line.startswith("Next: ")]
+    words = _pasted(write)
+    assert words[-2:] == [">", "mine.cu"]
+    mine.write_text(kopt(*words[1:-2]).stdout)
+    assert kopt(*_pasted(then[0])[1:], *SIM).code == ExitCode.PASSED
+    own = ["--problems", str(tmp_path / "problems")]
+    assert [_pasted(line)[1] for line in then] == ["check", "bench", "run"]
+    assert all(_pasted(line)[-2:] == own for line in then)
 
 
 def test_words_that_a_shell_would_split_are_quoted() -> None:

@@ -11,11 +11,13 @@ class NextCommand:
 
     words: tuple[str, ...]
     why: str = ""
+    into: str = ""
+    """The file that its output goes to; empty: none."""
 
     @property
     def shell(self) -> str:
         """The command as a shell takes it."""
-        return shlex.join(self.words)
+        return shlex.join(self.words) + (f" > {shlex.quote(self.into)}" if self.into else "")
 
     def on(self, problems: Path | str | None) -> "NextCommand":
         """Return the command for problems of the user's own, if it is one of kopt's.

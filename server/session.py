@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import click
 from rich.console import RenderableType
+from rich.text import Text
 
 from kopt.config.errors import KoptError
 from kopt.config.home_use import using_home
@@ -54,7 +55,7 @@ class Session:
             print_view(view)
             for one in then:
                 if one is not None:
-                    click.echo(one.line(self.problems))
+                    click.echo(one.line(self.problems, _program()))
         elif isinstance(result, Record):
             print_record(result)
         else:
@@ -98,6 +99,13 @@ class Session:
             raise
         self.show(result, view(result), then(result))
         return result
+
+
+def _program() -> str:
+    """Return how a shell finds kopt: by its name, or by the path that it was called by."""
+    called = sys.argv[0]
+    is_found = Path(called).name != "kopt" or shutil.which("kopt") is not None
+    return "kopt" if is_found else called
 
 
 def command_body(
@@ -155,7 +163,10 @@ def print_document(document: Mapping[str, object]) -> None:
 
 
 def print_view(view: Iterable[RenderableType]) -> None:
-    """Print the parts of `view` in order: coloured on a terminal, plain and wide elsewhere."""
+    """Print the parts of `view` in order: coloured on a terminal, plain and wide elsewhere.
+
+    Sentences are wrapped on a terminal alone: a pipe leads to grep, which reads line by line.
+    """
     is_terminal = sys.stdout.isatty()
     console = terminal_console(
         width=shutil.get_terminal_size().columns if is_terminal else PIPE_WIDTH,
@@ -163,7 +174,7 @@ def print_view(view: Iterable[RenderableType]) -> None:
     )
     with console.capture() as captured:
         for part in view:
-            console.print(part)
+            console.print(part, soft_wrap=isinstance(part, Text) and not is_terminal)
     text = captured.get()
     if not is_terminal:  # rich fills table cells up with blanks
         text = "".join(f"{line.rstrip()}\n" for line in text.splitlines())

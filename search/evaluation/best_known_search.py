@@ -90,7 +90,7 @@ def _measured(one: ShippedKernel, workload: Workload) -> MeasuredWinner | None:
 
 def _estimate(one: ShippedKernel, asked: KnownKernelSearch) -> float | None:
     """Return the estimate on the run's architecture, once a quick check has passed there."""
-    asked.progress(f"estimating the {one.label} that comes with kopt")
+    asked.progress(f"estimating the kernel that comes with kopt, {one.label}")
     try:
         case = Case(*find_kernel(asked.kernel, asked.settings.problems), read_candidate(one.source))
         request = CheckRequest(case, "quick", arch=asked.arch)

@@ -73,7 +73,7 @@ def best_known_words(report: RunReport, known: BestKnown) -> str:
     else:
         words = f"{known.estimated_us:.3f} us estimated{_beside_winner(report, known.estimated_us)}"
         words += f"; {measured}" if measured else ""
-    origin = f"{known.standing} for {known.arch}, which comes with kopt: {known.source}"
+    origin = f"a kernel that comes with kopt, {known.standing} for {known.arch}: {known.source}"
     return f"Best known: {words}\n{origin}"
 
 

@@ -22,14 +22,14 @@ def step_view(result: StepResult) -> View:
     yield Text(f"\n{result.run}  {result.kernel}", style="bold")
     yield Text(f"{result.status}, on {result.device}: {result.message}")
     yield from _candidates(result)
-    if result.beam:
-        yield Text("\nBeam", style="bold")
-        yield _beam_table(result)
-        yield provenance_note(result)
     yield from _retired(result)
     yield from _families(result)
     yield from _bottleneck(result)
     yield from _suggestions(result)
+    if result.beam:  # last: the suggestions fill a screen
+        yield Text("\nBeam", style="bold")
+        yield _beam_table(result)
+        yield provenance_note(result)
 
 
 def _candidates(result: StepResult) -> Iterator[RenderableType]:

@@ -37,7 +37,7 @@ def test_two_estimates_are_compared(
     print_view(run_view(report.model_copy(update={"best_known": known})))
     shown = capsys.readouterr().out
     assert f"us estimated{'; ' if share == 2.0 else ', '}{said}" in shown
-    assert "winner for sm_90a, which comes with kopt: w.cu" in shown
+    assert "a kernel that comes with kopt, winner for sm_90a: w.cu" in shown
 
 
 def test_a_time_of_another_session_is_named_with_its_gpu_and_not_compared(

@@ -15,6 +15,7 @@ from support.shared_caches import share_caches
 from support.small_silu import KERNEL, write_small_silu
 
 SIM = ("--device", "sim")
+KERNEL_OF_KOPT = "silu_and_mul_b8xh14336"
 BROKEN = "out_row[column] = "
 
 
@@ -178,3 +179,15 @@ def test_what_show_proposes_works_as_printed_for_problems_of_ones_own(
 def test_words_that_a_shell_would_split_are_quoted() -> None:
     line = NextCommand(("kopt", "check", "my file.cu"), "why").line(Path("a b"))
     assert line == "Next: kopt check 'my file.cu' --problems 'a b'  # why"
+
+
+@pytest.mark.parametrize(("path", "program"), [("/usr/bin", "my venv/bin/kopt"), ("", "kopt")])
+def test_kopt_is_named_by_its_path_where_no_shell_finds_it_by_name(
+    kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: str, program: str
+) -> None:
+    """As after `make run`, which activates no virtual environment."""
+    monkeypatch.setattr("sys.argv", ["my venv/bin/kopt"])
+    (tmp_path / "kopt").write_text("#!/bin/sh\n")
+    (tmp_path / "kopt").chmod(0o700)
+    monkeypatch.setenv("PATH", path or str(tmp_path))
+    assert _pasted(_next(kopt("show", KERNEL_OF_KOPT)))[0] == program

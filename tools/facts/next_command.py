@@ -29,11 +29,15 @@ class NextCommand:
             return self
         return replace(self, words=(*self.words, "--problems", str(problems)))
 
-    def line(self, problems: Path | None = None) -> str:
+    def line(self, problems: Path | None = None, program: str = "kopt") -> str:
         """Return the last line of a result; what follows the command is a comment of the shell.
 
         Args:
             problems: The folder that --problems named in the call before.
+            program: What a shell finds kopt by.
         """
         comment = f"  # {self.why}" if self.why else ""
-        return f"Next: {self.on(problems).shell}{comment}"
+        command = self.on(problems)
+        if command.words[0] == "kopt":
+            command = replace(command, words=(program, *command.words[1:]))
+        return f"Next: {command.shell}{comment}"

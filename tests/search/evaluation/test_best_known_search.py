@@ -43,7 +43,7 @@ def test_on_sim_a_shipped_winner_is_estimated_and_keeps_its_measured_time(
     assert known.measured is not None
     assert "H100" in known.measured.gpu
     assert known.measured.speedup > 3
-    assert said == ["estimating the winner for sm_90a that comes with kopt"]
+    assert said == ["estimating the kernel that comes with kopt, winner for sm_90a"]
 
 
 def test_on_a_gpu_only_times_measured_on_its_architecture_count(asked: KnownKernelSearch) -> None:

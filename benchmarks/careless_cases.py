@@ -76,7 +76,7 @@ CASES = (
     # commands and their names
     Case("lst", 2, "list"),
     Case("chekc good.cu", 2, "check"),
-    Case("CHECK good.cu", 2, "did you mean check?"),
+    Case("CHECK good.cu", 2, "did you mean check"),
     Case("help nothing", 2, "list, show"),
     Case("--json list", 2, "--json"),
     Case("completion tcsh", 2, "bash"),

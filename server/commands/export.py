@@ -31,10 +31,10 @@ from kopt.tools.bench.receipt_file import read_receipt
 from kopt.tools.bench.receipt_parts import read_promotion
 from kopt.tools.bench.receipt_seal import STANDINGS, standing_of
 from kopt.tools.bench.reproduction import case_of, problem_of
+from kopt.tools.export.exported_kernel import FORMS, ExportedKernel, Form
 from kopt.tools.export.host_screen import refuse_host_code
 from kopt.tools.export.readme import unproven_words
 from kopt.tools.export.stage import ExportResult, export, refuse_full_folder
-from kopt.tools.export.subject import FORMS, ExportSubject, Form
 
 EPILOG = """\b
 Examples:
@@ -86,13 +86,13 @@ def command(
     """Write a kernel as ordinary code: sources, launcher, binding, test against the oracle."""
     if module and form != "torch":
         raise ToolError(f"--module is of --as torch: --as {form} has no nn.Module")
-    subject = find_subject(winner, ExportChoice(**choice), session.settings)
-    place = folder or Path(f"{subject.name}-{form}")
+    exported = kernel_to_export(winner, ExportChoice(**choice), session.settings)
+    place = folder or Path(f"{exported.name}-{form}")
     refuse_full_folder(place)
     with status_line(quiet=session.as_json) as show:
-        refuse_host_code(subject, session.settings, show)
+        refuse_host_code(exported, session.settings, show)
         show("writing")
-        result = export(subject, form, place, module=module)
+        result = export(exported, form, place, module=module)
     session.show(result, export_view(result), after_export(result))
     return ExitCode.PASSED
 
@@ -119,7 +119,7 @@ class ExportChoice:
     tune: dict[str, int] | None
 
 
-def find_subject(winner: str, choice: ExportChoice, settings: Settings) -> ExportSubject:
+def kernel_to_export(winner: str, choice: ExportChoice, settings: Settings) -> ExportedKernel:
     """Return the kernel that `winner` names.
 
     Raises:
@@ -139,7 +139,7 @@ def find_subject(winner: str, choice: ExportChoice, settings: Settings) -> Expor
     return _of_kernel(winner, choice, settings)
 
 
-def _of_receipt(path: Path, choice: ExportChoice, settings: Settings) -> ExportSubject:
+def _of_receipt(path: Path, choice: ExportChoice, settings: Settings) -> ExportedKernel:
     receipt = read_promotion(path)
     if choice.tune:
         raise ToolError("--tune: a receipt has the tune values that it proves; name the .cu file")
@@ -151,13 +151,13 @@ def _of_receipt(path: Path, choice: ExportChoice, settings: Settings) -> ExportS
     proven = {entry.workload for entry in receipt.workloads}
     missing = [name for name in receipt.claimed if name not in proven]
     remark = f" (no receipt was beside it for {', '.join(missing)})" if missing else ""
-    subject = _subject(case, receipt.arch, f"the receipt {path.name}{remark}")
+    exported = _exported(case, receipt.arch, f"the receipt {path.name}{remark}")
     standing = standing_of(receipt.read, settings)
-    return replace(subject, receipt=receipt, standing=standing)
+    return replace(exported, receipt=receipt, standing=standing)
 
 
-def _subject(case: Case, arch: str, origin: str, facts: str = "") -> ExportSubject:
-    return ExportSubject(
+def _exported(case: Case, arch: str, origin: str, facts: str = "") -> ExportedKernel:
+    return ExportedKernel(
         case.problem,
         case.workload,
         Candidate(case.candidate.source, plain(case.candidate.name, "")),
@@ -168,7 +168,7 @@ def _subject(case: Case, arch: str, origin: str, facts: str = "") -> ExportSubje
     )
 
 
-def _of_source(path: Path, choice: ExportChoice, settings: Settings) -> ExportSubject:
+def _of_source(path: Path, choice: ExportChoice, settings: Settings) -> ExportedKernel:
     case = find_case(path, choice.kernel, settings, choice.tune)
     beside = evidence_of(path, case.candidate.id)
     receipts = [one for one in beside if one.name.endswith(EVIDENCE["winner"])]
@@ -180,10 +180,10 @@ def _of_source(path: Path, choice: ExportChoice, settings: Settings) -> ExportSu
         raise ToolError(f"{path} does not say for which GPU it is: name --arch, e.g. --arch sm_90a")
     facts = [] if choice.tune else [read_facts(one) for one in beside if one not in receipts]
     words = unproven_words([one for one in facts if one.arch == arch])
-    return _subject(case, arch, f"the file {path.name}", facts=words)
+    return _exported(case, arch, f"the file {path.name}", facts=words)
 
 
-def _of_run(run: str, seq: int | None, choice: ExportChoice, settings: Settings) -> ExportSubject:
+def _of_run(run: str, seq: int | None, choice: ExportChoice, settings: Settings) -> ExportedKernel:
     with view_run(run, settings) as (reader, folder):
         state = reader.state()
         members = {member.seq: member for member in reader.members()}
@@ -204,7 +204,7 @@ def _of_run(run: str, seq: int | None, choice: ExportChoice, settings: Settings)
     refuse_unknown_tune(asked)
     case = asked.with_tune({**member.tune, **asked.tune})
     arch = choice.arch or state.settings.arch
-    return _subject(case, arch, f"candidate {seq} of {folder.name}", facts=_run_facts(member))
+    return _exported(case, arch, f"candidate {seq} of {folder.name}", facts=_run_facts(member))
 
 
 def _run_facts(member: Member) -> str:
@@ -220,7 +220,7 @@ def _run_facts(member: Member) -> str:
     )
 
 
-def _of_kernel(kernel: str, choice: ExportChoice, settings: Settings) -> ExportSubject:
+def _of_kernel(kernel: str, choice: ExportChoice, settings: Settings) -> ExportedKernel:
     """Return the promoted winner of a kernel id: one of kopt's own, else one of this machine."""
     problem, workload = find_kernel(kernel, settings.problems)
     found = {

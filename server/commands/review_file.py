@@ -145,9 +145,9 @@ def command(session: Session, options: ReviewOptions) -> int:
     """
     settings = session.settings
     claim = Claim(speedup=options.claim, against=options.against, is_mean=options.mean)
-    subject = _subject(options, settings)
-    refuse_unknown_baseline(claim, subject.case.problem)
-    path = options.page or _default_page(subject.case, settings)
+    reviewed = _reviewed(options, settings)
+    refuse_unknown_baseline(claim, reviewed.case.problem)
+    path = options.page or _default_page(reviewed.case, settings)
     _refuse_unwritable(path)
 
     def make(keep: Callable[[ReviewResult], None]) -> ReviewResult:
@@ -156,11 +156,13 @@ def command(session: Session, options: ReviewOptions) -> int:
             status_line(quiet=session.as_json) as show,
             opened_device(choice, settings, show) as opened,
         ):
-            request = ReviewRequest(subject.case, claim, subject.claimed, progress=show, keep=keep)
-            if subject.call is None:
+            request = ReviewRequest(
+                reviewed.case, claim, reviewed.claimed, progress=show, keep=keep
+            )
+            if reviewed.call is None:
                 result = review(request, opened, settings)
             else:
-                asked = ExtensionRequest(request, subject.call)
+                asked = ExtensionRequest(request, reviewed.call)
                 result = review_torch(asked, opened, settings)
         result = result.model_copy(update={"page_path": str(path)})
         _write(path, review_markdown(result))
@@ -171,7 +173,7 @@ def command(session: Session, options: ReviewOptions) -> int:
 
 
 @dataclass(frozen=True)
-class _Subject:
+class _Reviewed:
     """What is reviewed."""
 
     case: Case
@@ -180,7 +182,7 @@ class _Subject:
     """How a torch extension is called; None for a candidate."""
 
 
-def _subject(options: ReviewOptions, settings: Settings) -> _Subject:
+def _reviewed(options: ReviewOptions, settings: Settings) -> _Reviewed:
     """Return the candidate or the extension in the file, with its kernel.
 
     Raises:
@@ -195,12 +197,12 @@ def _subject(options: ReviewOptions, settings: Settings) -> _Subject:
     case = find_case(options.file, options.kernel, settings, options.tune)
     if options.kernel is not None:
         refuse_foreign_kernel(case)
-        return _Subject(case, (case.workload,))
+        return _Reviewed(case, (case.workload,))
     case = case.at(case.domain[0]) if case.domain else case
-    return _Subject(case, case.domain_from_here)
+    return _Reviewed(case, case.domain_from_here)
 
 
-def _extension(options: ReviewOptions, source: Candidate, settings: Settings) -> _Subject:
+def _extension(options: ReviewOptions, source: Candidate, settings: Settings) -> _Reviewed:
     if options.mean or options.tune is not None:
         raise click.UsageError("--mean and --tune are for candidates: this is a torch extension")
     if options.kernel is None:
@@ -214,7 +216,7 @@ def _extension(options: ReviewOptions, source: Candidate, settings: Settings) ->
         if options.call is None
         else read_call(options.call, case.problem)
     )
-    return _Subject(case, (case.workload,), call)
+    return _Reviewed(case, (case.workload,), call)
 
 
 def _default_page(case: Case, settings: Settings) -> Path:

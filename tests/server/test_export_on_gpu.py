@@ -13,11 +13,11 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
-from kopt.server.commands.export import ExportChoice, find_subject
+from kopt.server.commands.export import ExportChoice, kernel_to_export
 from kopt.tools.cuda.toolchain import find_toolchain
+from kopt.tools.export.exported_kernel import ExportedKernel, Form
 from kopt.tools.export.stage import export
-from kopt.tools.export.subject import ExportSubject, Form
-from support.exports import reference_subject, sample_subject
+from support.exports import exported_reference, exported_sample
 
 pytestmark = pytest.mark.gpu
 
@@ -45,8 +45,8 @@ BINDINGS: tuple[Form, ...] = ("torch", "tvm-ffi", "flashinfer-trace")
 BOUND = ("good_rope_vectorized", "good_pdl_wait", "good_merge_state_vectorized", "good_tma_scratch")
 
 
-def smallest(subject: ExportSubject) -> str:
-    return min(subject.domain, key=lambda one: one.axes[subject.problem.row_axis or ""]).name
+def smallest(exported: ExportedKernel) -> str:
+    return min(exported.domain, key=lambda one: one.axes[exported.problem.row_axis or ""]).name
 
 
 def run(command: list[object], folder: Path) -> None:
@@ -60,8 +60,8 @@ def nvcc(folder: Path) -> str:
     return f"NVCC={find_toolchain(Settings(home=folder)).nvcc}"
 
 
-def build_and_test(subject: ExportSubject, workload: str, folder: Path) -> None:
-    export(subject, "cuda", folder)
+def build_and_test(exported: ExportedKernel, workload: str, folder: Path) -> None:
+    export(exported, "cuda", folder)
     run(["make", "-j4", nvcc(folder)], folder)
     run([sys.executable, "test/run.py", "--workloads", workload], folder)
 
@@ -70,15 +70,15 @@ def build_and_test(subject: ExportSubject, workload: str, folder: Path) -> None:
 def test_cuda_sources_of_every_kind_of_launch_pass_their_own_test(
     name: str, tmp_path: Path
 ) -> None:
-    subject = sample_subject(name)
-    build_and_test(subject, smallest(subject), tmp_path / "export")
+    exported = exported_sample(name)
+    build_and_test(exported, smallest(exported), tmp_path / "export")
 
 
 @pytest.mark.parametrize("path", WINNERS, ids=lambda path: f"{path.parents[1].name}-{path.stem}")
 def test_every_shipped_winner_passes_its_exported_test(path: Path, tmp_path: Path) -> None:
     """Each at the workload of its receipt: a problem's workloads may share a source."""
-    subject = find_subject(str(path), ExportChoice(None, None, None), Settings(home=tmp_path))
-    build_and_test(subject, path.name.partition(".")[0], tmp_path / "export")
+    exported = kernel_to_export(str(path), ExportChoice(None, None, None), Settings(home=tmp_path))
+    build_and_test(exported, path.name.partition(".")[0], tmp_path / "export")
 
 
 @pytest.mark.parametrize("name", BOUND)
@@ -92,21 +92,21 @@ def test_a_binding_passes_its_own_test(
         pytest.skip(f"{' and '.join(missing)} is not installed")
     monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "torch"))
     monkeypatch.setenv("TVM_FFI_CACHE_DIR", str(tmp_path / "tvm"))
-    subject = sample_subject(name)
-    export(subject, form, tmp_path / "export")
-    run([sys.executable, "test/run.py", "--workloads", smallest(subject)], tmp_path / "export")
+    exported = exported_sample(name)
+    export(exported, form, tmp_path / "export")
+    run([sys.executable, "test/run.py", "--workloads", smallest(exported)], tmp_path / "export")
     if form == "torch":
         run([sys.executable, "test/test_operator.py"], tmp_path / "export")
 
 
 def test_a_shape_that_no_build_serves_is_refused_with_the_reason(tmp_path: Path) -> None:
-    subject = reference_subject("add_rmsnorm_fp4quant_b128xh2048")
+    exported = exported_reference("add_rmsnorm_fp4quant_b128xh2048")
     folder = tmp_path / "export"
-    export(subject, "cuda", folder)
+    export(exported, "cuda", folder)
     run(["make", "-j4", nvcc(folder)], folder)
     buffers = tmp_path / "buffers"
     buffers.mkdir()
-    for tensor in subject.problem.tensors:
+    for tensor in exported.problem.tensors:
         (buffers / f"{tensor.name}.bin").write_bytes(bytes(4096))
     command = [folder / "build" / "run_case", buffers, "1", "1001"]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
+from kopt.tools.export.exported_kernel import ExportedKernel
 from kopt.tools.export.folder_files import folder_files
 from kopt.tools.export.stage import export
-from kopt.tools.export.subject import ExportSubject
 from kopt.tools.pytorch.importing.stage import ImportResult
 from kopt.tools.pytorch.importing.user_source import load_function
 from kopt.tools.pytorch.torch_library import load_torch
 from support.exports import write_files
-from support.stand_in_kernels import imported_subject
+from support.stand_in_kernels import exported_import
 from support.torch_sources import SOURCES
 
 torch = load_torch()
@@ -35,15 +35,15 @@ NAMES = ("groups", "transformer", "norm_gelu")
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def subject(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return the first kernel of a task."""
     name = f"task_{request.param}"
-    return imported_subject(tmp_path_factory.mktemp(name), name, SOURCES[request.param])
+    return exported_import(tmp_path_factory.mktemp(name), name, SOURCES[request.param])
 
 
-def _small(subject: ExportSubject) -> tuple[Any, list[Any]]:
+def _small(exported: ExportedKernel) -> tuple[Any, list[Any]]:
     """Return the original module and its inputs at the small shape, on the GPU."""
-    folder = subject.problem.folder
+    folder = exported.problem.folder
     kept = ImportResult.model_validate_json((folder / "import.json").read_bytes())
     request = kept.export.model_copy(
         update={"source": str(folder / "model.py"), "import_path": (str(folder),)}
@@ -55,14 +55,14 @@ def _small(subject: ExportSubject) -> tuple[Any, list[Any]]:
 
 
 def test_a_module_gives_what_the_original_gives_compiled_too(
-    subject: ExportSubject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    exported: ExportedKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    export(subject, "torch", tmp_path / "out", module=True)
+    export(exported, "torch", tmp_path / "out", module=True)
     monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "extensions"))
     monkeypatch.setattr(sys, "path", [str(tmp_path / "out"), *sys.path])
-    monkeypatch.delitem(sys.modules, subject.name, raising=False)
-    made = importlib.import_module(f"{subject.name}.module")
-    original, inputs = _small(subject)
+    monkeypatch.delitem(sys.modules, exported.name, raising=False)
+    made = importlib.import_module(f"{exported.name}.module")
+    original, inputs = _small(exported)
     module = made.KernelModule(original)
     assert list(module.state_dict()) == list(original.state_dict())
     with torch.no_grad():
@@ -72,11 +72,11 @@ def test_a_module_gives_what_the_original_gives_compiled_too(
     assert torch.equal(compiled, found)
 
 
-def test_the_exports_own_test_passes(subject: ExportSubject, tmp_path: Path) -> None:
+def test_the_exports_own_test_passes(exported: ExportedKernel, tmp_path: Path) -> None:
     for form in ("torch", "kernelbench"):
         folder = tmp_path / form
-        write_files(folder_files(subject, form), folder)
-        small = subject.problem.workloads[0].name
+        write_files(folder_files(exported, form), folder)
+        small = exported.problem.workloads[0].name
         words = [sys.executable, "test/run.py", "--workloads", small]
         environment = os.environ | {"TORCH_EXTENSIONS_DIR": str(tmp_path / f"{form}-extensions")}
         done = subprocess.run(
@@ -86,15 +86,15 @@ def test_the_exports_own_test_passes(subject: ExportSubject, tmp_path: Path) -> 
 
 
 def test_kernelbenchs_evaluator_accepts_model_new(
-    subject: ExportSubject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    exported: ExportedKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = os.environ.get("KERNELBENCH_SRC")
     if source is None:
         pytest.skip("KERNELBENCH_SRC names no checkout's src: its evaluator is not part of kopt")
     monkeypatch.setattr(sys, "path", [source, *sys.path])
     evaluator = importlib.import_module("kernelbench.eval")
-    text = folder_files(subject, "kernelbench")["model_new.py"]
-    name = subject.name.removeprefix("task_")
+    text = folder_files(exported, "kernelbench")["model_new.py"]
+    name = exported.name.removeprefix("task_")
     result = evaluator.eval_kernel_against_ref(
         SOURCES[name],
         text,

@@ -6,32 +6,32 @@ from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel
-from kopt.tools.export.subject import ExportSubject
+from kopt.tools.export.exported_kernel import ExportedKernel
 from kopt.tools.selftest.sample import SAMPLES, read_sample
 
 
-def sample_subject(name: str, arch: str = "sm_90a") -> ExportSubject:
+def exported_sample(name: str, arch: str = "sm_90a") -> ExportedKernel:
     """Return the sample called `name`, for `arch`."""
     sample = read_sample(SAMPLES / f"{name}.cu")
     problem, _ = find_kernel(sample.kernel)
     candidate = Candidate(sample.path.read_text("utf-8"), sample.path.name)
-    return _subject(problem, candidate, gpu_for_arch(arch).arch, f"the sample {name}")
+    return _exported(problem, candidate, gpu_for_arch(arch).arch, f"the sample {name}")
 
 
-def reference_subject(kernel: str, arch: str = "sm_90a") -> ExportSubject:
+def exported_reference(kernel: str, arch: str = "sm_90a") -> ExportedKernel:
     """Return the reference kernel of a problem."""
     problem, _ = find_kernel(kernel)
     source = (problem.folder / "reference.cu").read_text("utf-8")
-    return _subject(problem, Candidate(source, "reference.cu"), arch, "the reference kernel")
+    return _exported(problem, Candidate(source, "reference.cu"), arch, "the reference kernel")
 
 
-def tiny_subject(problem: Problem, source: str) -> ExportSubject:
+def exported_tiny(problem: Problem, source: str) -> ExportedKernel:
     """Return a kernel of the tiny problem."""
-    return _subject(problem, Candidate(source, "tiny.cu"), "sm_90a", "a test")
+    return _exported(problem, Candidate(source, "tiny.cu"), "sm_90a", "a test")
 
 
-def _subject(problem: Problem, candidate: Candidate, arch: str, origin: str) -> ExportSubject:
-    return ExportSubject(problem, problem.workloads[0], candidate, arch=arch, origin=origin)
+def _exported(problem: Problem, candidate: Candidate, arch: str, origin: str) -> ExportedKernel:
+    return ExportedKernel(problem, problem.workloads[0], candidate, arch=arch, origin=origin)
 
 
 def write_files(files: dict[str, str | bytes], folder: Path) -> Path:

@@ -10,7 +10,7 @@ from kopt.config.callbacks import ignore
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problem
-from kopt.tools.export.subject import ExportSubject
+from kopt.tools.export.exported_kernel import ExportedKernel
 from kopt.tools.pytorch.graph import read_graph
 from kopt.tools.pytorch.importing.child import export
 from kopt.tools.pytorch.importing.request import ExportRequest
@@ -19,18 +19,18 @@ from kopt.tools.pytorch.interpreter import BoundGraph
 from kopt.tools.pytorch.torch_library import Tensor, load_torch
 
 
-def imported_subject(root: Path, name: str, text: str) -> ExportSubject:
+def exported_import(root: Path, name: str, text: str) -> ExportedKernel:
     """Return the generated kernel of a PyTorch file, which becomes a problem below `root`."""
     source, work = root / f"{name}.py", root / f"{name}_work"
     source.write_text(text, "utf-8")
     work.mkdir()
     request = ExportRequest(source=str(source))
-    exported = export(request, work, ignore)
+    found = export(request, work, ignore)
     place = root / "problems" / name
-    write_problem(ImportRequest(request, place.parent, name), exported, work, place)
+    write_problem(ImportRequest(request, place.parent, name), found, work, place)
     problem = load_problem(place)
     candidate = read_candidate(place / "reference.cu")
-    return ExportSubject(
+    return ExportedKernel(
         problem, problem.workloads[0], candidate, arch="sm_90a", origin="its first kernel"
     )
 

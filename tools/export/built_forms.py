@@ -3,10 +3,10 @@
 Each function gives what its form has beside the sources and the test that all of them share.
 """
 
+from .exported_kernel import flags_without_standard, gencode, nvcc_flags
 from .file_text import filled
 from .routes import Route
 from .signature import Signature
-from .subject import flags_without_standard, gencode, nvcc_flags
 from .type_names import DLPACK_DTYPES, SCALAR_TYPES, TORCH_DTYPES
 
 _SCHEMA_WIDTH = 90
@@ -14,11 +14,11 @@ _SCHEMA_WIDTH = 90
 
 def cuda_files(signature: Signature, routes: tuple[Route, ...]) -> dict[str, str]:
     """Return the files of `--as cuda`: a static library and a test program."""
-    name = signature.subject.name
-    flags = nvcc_flags(signature.subject)
+    name = signature.exported.name
+    flags = nvcc_flags(signature.exported)
     words = {
         **signature.words,
-        "arch_number": signature.subject.arch.removeprefix("sm_"),
+        "arch_number": signature.exported.arch.removeprefix("sm_"),
         "sources": [f"{name}.cu", *(f"{name}_{route.tag}.cu" for route in routes)],
         "flags": flags,
         "cmake_flags": " ".join(f for f in flags if not f.startswith(("-std", "-O"))),
@@ -34,15 +34,15 @@ def cuda_files(signature: Signature, routes: tuple[Route, ...]) -> dict[str, str
 
 def torch_files(signature: Signature, routes: tuple[Route, ...]) -> dict[str, str]:
     """Return the files of `--as torch`: a Python package that registers one operator."""
-    subject, name = signature.subject, signature.subject.name
-    tensors, inputs, outputs = subject.problem.tensors, signature.inputs, signature.outputs
+    exported, name = signature.exported, signature.exported.name
+    tensors, inputs, outputs = exported.problem.tensors, signature.inputs, signature.outputs
     keywords = [f"{tensor.name}=None" for tensor in outputs]
     keywords += [f"{scalar.name}={scalar.value!r}" for scalar in signature.scalars]
     given = [tensor.name for tensor in outputs] or [t.name for t in inputs if t.role == "inout"]
     words = {
         **signature.words,
         "routes": routes,
-        "flags": (*flags_without_standard(subject), gencode(subject)),
+        "flags": (*flags_without_standard(exported), gencode(exported)),
         "dtypes": TORCH_DTYPES,
         "schema": _schema_lines(signature),
         "parameters": signature.cpp_parameters("const at::Tensor&", tensors),
@@ -59,14 +59,14 @@ def torch_files(signature: Signature, routes: tuple[Route, ...]) -> dict[str, st
 
 def tvm_ffi_files(signature: Signature, routes: tuple[Route, ...]) -> dict[str, str]:
     """Return the files of `--as tvm-ffi`: a Python package that exports one function."""
-    subject, name = signature.subject, signature.subject.name
-    tensors, scalars = subject.problem.tensors, signature.scalars
-    number = subject.arch.removeprefix("sm_")
+    exported, name = signature.exported, signature.exported.name
+    tensors, scalars = exported.problem.tensors, signature.scalars
+    number = exported.arch.removeprefix("sm_")
     digits = len(number.rstrip("af")) - 1
     words = {
         **signature.words,
         "routes": routes,
-        "flags": flags_without_standard(subject),
+        "flags": flags_without_standard(exported),
         "tvm_arch": f"{number[:digits]}.{number[digits:]}",
         "dtypes": DLPACK_DTYPES,
         "parameters": signature.cpp_parameters("TensorView", tensors),
@@ -86,12 +86,12 @@ def _schema_lines(signature: Signature) -> list[str]:
     letters = iter("abcdefghijklmnopqrstuvwxyz")
     parameters = [
         f"Tensor{'' if t.role == 'in' else f'({next(letters)}!)'} {t.name}"
-        for t in signature.subject.problem.tensors
+        for t in signature.exported.problem.tensors
     ]
     parameters += [
         f"{SCALAR_TYPES[s.dtype].schema} {s.name}={s.value!r}" for s in signature.scalars
     ]
-    lines = [f"{signature.subject.name}("]
+    lines = [f"{signature.exported.name}("]
     for number, parameter in enumerate(parameters):
         word = parameter + (", " if number < len(parameters) - 1 else ") -> ()")
         if len(lines[-1]) + len(word) > _SCHEMA_WIDTH:

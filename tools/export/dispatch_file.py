@@ -35,8 +35,8 @@ def grid_limits(signature: Signature, routes: tuple[Route, ...]) -> Iterator[Gri
     builds: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for route in routes:
         values = {name: str(value) for name, value in route.defines.items()}
-        axes = set(signature.subject.problem.axes)
-        for launch in variant_of(signature.subject, route).launch:
+        axes = set(signature.exported.problem.axes)
+        for launch in variant_of(signature.exported, route).launch:
             for direction, text in zip("yz", launch.grid[1:], strict=False):
                 names = expression_names(text)
                 if names & axes and names <= axes | set(values):
@@ -58,7 +58,7 @@ _LIMIT = 2**31 - 1
 
 def dispatch_file(signature: Signature, routes: tuple[Route, ...]) -> str:
     """Return what chooses between the builds and refuses everything else."""
-    header, tensors = signature.subject.header, signature.subject.problem.tensors
+    header, tensors = signature.exported.header, signature.exported.problem.tensors
     limits = tuple(grid_limits(signature, routes))
     chosen_by = [variant.when for variant in header.variants]
     chosen_by += [text for route in routes for text in (*route.fixed, *_limits(signature, route))]
@@ -113,13 +113,13 @@ def _tune_conditions(signature: Signature, route: Route) -> Iterator[str]:
 def _limits(signature: Signature, route: Route) -> list[str]:
     """Return the conditions on tune values that the build's own axes do not settle."""
     settled = {*route.fixed, *signature.computed}
-    texts = signature.subject.header.tune_where
+    texts = signature.exported.header.tune_where
     return [text for text in texts if not settled.issuperset(signature.axes_for([text]))]
 
 
 def served_when(signature: Signature, route: Route) -> str:
     """Return in words when a build's variant is chosen, given that no earlier one was."""
-    when = signature.subject.header.variants[route.variant].when.strip()
+    when = signature.exported.header.variants[route.variant].when.strip()
     if when != "true":
         return when
     return "otherwise" if route.variant else ""
@@ -133,19 +133,19 @@ def served_shapes(signature: Signature, route: Route) -> str:
 
 def _shape_refusals(signature: Signature) -> Iterator[tuple[str, str]]:
     """Give in C++ when a shape is none of the kernel's, with the reason."""
-    subject = signature.subject
+    exported = signature.exported
     for axis in signature.axes:
-        least = 0 if axis == subject.problem.row_axis else 1
+        least = 0 if axis == exported.problem.row_axis else 1
         yield f"{axis} < {least} || {axis} > {_LIMIT}", f"{axis} must be {least} to {_LIMIT}"
     for axis, number in signature.exact_multiples():
         yield f"{axis} % {number} != 0", f"{axis} must be a multiple of {number}"
-    if (where := cpp_predicate(subject.header.where)) != "true":
-        yield f"!({where})", f"needs {subject.header.where}"
+    if (where := cpp_predicate(exported.header.where)) != "true":
+        yield f"!({where})", f"needs {exported.header.where}"
 
 
 def _unbuilt(signature: Signature, routes: tuple[Route, ...]) -> Iterator[tuple[str, str]]:
     """Give when no build serves a shape, and the shapes of all in the order of their trial."""
-    if signature.subject.unserved or any(_conditions(signature, route) for route in routes):
+    if signature.exported.unserved or any(_conditions(signature, route) for route in routes):
         pairs = ((served_when(signature, one), served_shapes(signature, one)) for one in routes)
         shapes = "; ".join(dict.fromkeys(" with ".join(filter(None, pair)) for pair in pairs))
         yield "route(params).launch == nullptr", f"built for {shapes} only"

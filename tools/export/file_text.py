@@ -15,7 +15,7 @@ from kopt import __version__
 from kopt.config.plain_text import plain
 from kopt.kernels.problem import ScalarSpec, TensorSpec
 
-from .subject import ExportSubject
+from .exported_kernel import ExportedKernel
 from .type_names import cpp_constant
 
 _WIDTH = 100
@@ -84,18 +84,18 @@ def wrapped(text: str, first: str, later: str) -> str:
     )
 
 
-def provenance_line(subject: ExportSubject) -> str:
+def provenance_line(exported: ExportedKernel) -> str:
     """Return one sentence: what made this file, from what."""
-    digest = subject.candidate.id[:16]
+    digest = exported.candidate.id[:16]
     return (
-        f"Written by kopt {__version__} from {subject.candidate.name} (SHA-256 {digest}...);"
+        f"Written by kopt {__version__} from {exported.candidate.name} (SHA-256 {digest}...);"
         " README.md says what is known of it."
     )
 
 
-def measured_speedup(subject: ExportSubject) -> str:
+def measured_speedup(exported: ExportedKernel) -> str:
     """Return in one or two sentences what was measured of the kernel, or that nothing was."""
-    receipt = subject.receipt
+    receipt = exported.receipt
     if receipt is None:
         return "Not promoted: there is no proof of its results or its speed."
     shown = ", ".join(
@@ -103,5 +103,5 @@ def measured_speedup(subject: ExportSubject) -> str:
         f" against {one.baseline.label}"
         for one in receipt.workloads
     )
-    known = "Measured by kopt" if subject.is_proven else "Claimed by its receipt: measured by kopt"
+    known = "Measured by kopt" if exported.is_proven else "Claimed by its receipt: measured by kopt"
     return f"{known} on {receipt.device.name}: {shown}; receipt {receipt.digest}."

@@ -19,6 +19,7 @@ from kopt.tools.pytorch.graph import FILE_NAME
 from .built_forms import cuda_files, torch_files, tvm_ffi_files
 from .device_code import DeviceCode, device_code
 from .dispatch_file import dispatch_file
+from .exported_kernel import ExportedKernel, Form
 from .file_text import filled, provenance_line
 from .kernelbench_form import kernelbench_files
 from .module_form import module_files
@@ -26,7 +27,6 @@ from .readme import readme
 from .route_file import route_file
 from .routes import Route, plan_routes
 from .signature import Signature
-from .subject import ExportSubject, Form
 from .trace_form import trace_files
 
 _CPP_WORDS = """
@@ -42,16 +42,16 @@ params stream error place launch run device device_of guard reason scratch torch
 _RESERVED = frozenset((*_CPP_WORDS.split(), *_OWN_WORDS.split(), *keyword.kwlist))
 
 
-def refuse_reserved_names(subject: ExportSubject) -> None:
+def refuse_reserved_names(exported: ExportedKernel) -> None:
     """Refuse tensors, scalars and scratch buffers that generated code could not name.
 
     Raises:
         ToolError: One is called like a keyword, or like a variable of the generated code.
     """
-    problem = subject.problem
+    problem = exported.problem
     names = [tensor.name for tensor in problem.tensors]
     names += [scalar.name for scalar in problem.scalars]
-    names += [buffer.name for buffer in subject.header.scratch]
+    names += [buffer.name for buffer in exported.header.scratch]
     for name in names:
         if name in _RESERVED:
             raise ToolError(
@@ -64,23 +64,23 @@ Texts = dict[str, str]
 Files = dict[str, str | bytes]
 
 
-def folder_files(subject: ExportSubject, form: Form, *, module: bool = False) -> Files:
-    """Return every file of the export of `subject` as `form`, with `module` of an nn.Module too.
+def folder_files(exported: ExportedKernel, form: Form, *, module: bool = False) -> Files:
+    """Return every file of the export of `exported` as `form`, with `module` of an nn.Module too.
 
     Raises:
         ToolError: The kernel or its problem is not what this form can hold.
     """
-    refuse_reserved_names(subject)
-    code = device_code(plain(subject.candidate.source))
-    signature = Signature(subject, code.alignment_bytes)
-    routes = plan_routes(subject)
+    refuse_reserved_names(exported)
+    code = device_code(plain(exported.candidate.source))
+    signature = Signature(exported, code.alignment_bytes)
+    routes = plan_routes(exported)
     sources = source_files(signature, routes, code)
     return {
         "README.md": readme(signature, routes, form, module=module),
         "LICENSE": files("kopt").joinpath("LICENSE").read_text("utf-8"),
         **_form_files(signature, routes, sources, form),
         **(module_files(signature) if module else {}),
-        **_test_files(subject),
+        **_test_files(exported),
     }
 
 
@@ -91,7 +91,7 @@ def _form_files(
         return trace_files(signature, sources)
     if form == "kernelbench":
         return {**kernelbench_files(signature, routes, sources)}
-    folder = "src" if form == "cuda" else f"{signature.subject.name}/csrc"
+    folder = "src" if form == "cuda" else f"{signature.exported.name}/csrc"
     files_of = {"cuda": cuda_files, "torch": torch_files, "tvm-ffi": tvm_ffi_files}[form]
     placed = {f"{folder}/{path}": text for path, text in sources.items()}
     return {**placed, **files_of(signature, routes)}
@@ -99,12 +99,12 @@ def _form_files(
 
 def source_files(signature: Signature, routes: tuple[Route, ...], code: DeviceCode) -> Texts:
     """Return the C++ sources that every form shares: device code, launchers, interface."""
-    name = signature.subject.name
+    name = signature.exported.name
     words = {
         **signature.words,
         "routes": routes,
         "code": code,
-        "provenance": provenance_line(signature.subject),
+        "provenance": provenance_line(signature.exported),
     }
     result = {
         f"{name}.h": filled("interface.h", **words),
@@ -119,16 +119,16 @@ def source_files(signature: Signature, routes: tuple[Route, ...], code: DeviceCo
     return result | {file: filled(file, **words) for file in shared}
 
 
-def _test_files(subject: ExportSubject) -> Files:
+def _test_files(exported: ExportedKernel) -> Files:
     smallest = min(
-        subject.domain,
+        exported.domain,
         key=lambda workload: sum(
-            tensor_size_bytes(tensor, workload.axes) for tensor in subject.problem.tensors
+            tensor_size_bytes(tensor, workload.axes) for tensor in exported.problem.tensors
         ),
     )
-    workloads = tuple(workload.name for workload in subject.domain)
+    workloads = tuple(workload.name for workload in exported.domain)
     run = filled("test_run.py", workloads=workloads, workload=smallest.name)
-    below: Files = {"run.py": run, **oracle_files(subject)}
+    below: Files = {"run.py": run, **oracle_files(exported)}
     return {f"test/{path}": text for path, text in below.items()}
 
 
@@ -138,9 +138,9 @@ _FROM_KOPT = re.compile(r"^(\s*)from kopt\.", re.MULTILINE)
 _NOTE = "# Part of kopt, with its imports renamed. SPDX-License-Identifier: Apache-2.0\n"
 
 
-def oracle_files(subject: ExportSubject) -> Files:
+def oracle_files(exported: ExportedKernel) -> Files:
     """Return the files by their path below the test's folder; an import's with graph and arrays."""
-    oracle = (subject.problem.folder / "oracle.py").read_text("utf-8")
+    oracle = (exported.problem.folder / "oracle.py").read_text("utf-8")
     modules = _closure([*_ROOTS, *_imported("oracle.py", oracle)])
     folders = {str(parent) for path in modules for parent in PurePosixPath(path).parents}
     result: Files = {f"{PACKAGE}/{path}": _NOTE + _renamed(text) for path, text in modules.items()}
@@ -148,8 +148,8 @@ def oracle_files(subject: ExportSubject) -> Files:
         path = f"{PACKAGE}/{folder}/__init__.py".replace("/./", "/")
         result[path] = '"""Part of kopt: its oracle and gates."""\n'
     result["oracle.py"] = _NOTE + _renamed(oracle)
-    result["problem.json"] = subject.problem.model_dump_json(indent=1, exclude={"folder"}) + "\n"
-    place = subject.problem.folder
+    result["problem.json"] = exported.problem.model_dump_json(indent=1, exclude={"folder"}) + "\n"
+    place = exported.problem.folder
     data = (*place.glob(FILE_NAME), *place.glob("*.npy"))
     return result | {path.name: path.read_bytes() for path in data}
 

@@ -26,10 +26,10 @@ from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy, compiler_memory_bytes
 
 from .device_code import device_code
+from .exported_kernel import ExportedKernel, nvcc_flags
 from .folder_files import source_files
 from .routes import plan_routes
 from .signature import Signature
-from .subject import ExportSubject, nvcc_flags
 
 _WALL_S = 120.0
 _LOG_BYTES = 1 << 20
@@ -40,7 +40,7 @@ _REGISTRATION = (".init_array", 8)
 
 
 def refuse_host_code(
-    subject: ExportSubject, settings: Settings, progress: Callable[[str], None] = ignore
+    exported: ExportedKernel, settings: Settings, progress: Callable[[str], None] = ignore
 ) -> None:
     """Refuse a source that kopt's builds refuse, or whose export would run host code by itself.
 
@@ -51,14 +51,14 @@ def refuse_host_code(
         SetupError: There is no nvcc or no host compiler, or no sandbox.
         InfraError: The sandbox was killed from outside.
     """
-    name = subject.candidate.name
-    for found in screen_source(subject.candidate):
+    name = exported.candidate.name
+    for found in screen_source(exported.candidate):
         if found.severity == "error":
             raise ToolError(f"{name} cannot be exported: line {found.line}: {found.message}")
     toolchain = find_toolchain(settings)
-    code = device_code(subject.candidate.source)
-    routes = plan_routes(subject)
-    texts = source_files(Signature(subject, code.alignment_bytes), routes, code)
+    code = device_code(exported.candidate.source)
+    routes = plan_routes(exported)
+    texts = source_files(Signature(exported, code.alignment_bytes), routes, code)
     parent = ensure_folder(settings.cubin_cache.absolute() / "work")
     with tempfile.TemporaryDirectory(dir=parent, prefix="export-") as scratch:
         work = Path(scratch)
@@ -70,18 +70,18 @@ def refuse_host_code(
             place = f"{pace.place(number)} builds{pace.left(number)}"
             progress(f"compiling {place}, to see that its host code does nothing by itself")
             reason = _runs_by_itself(
-                _compiled(work, f"{subject.name}_{route.tag}.cu", (subject, toolchain), settings)
+                _compiled(work, f"{exported.name}_{route.tag}.cu", (exported, toolchain), settings)
             )
             if reason is not None:
                 raise ToolError(f"{name} cannot be exported: {reason}")
 
 
 def _compiled(
-    work: Path, file: str, made_by: tuple[ExportSubject, FoundToolchain], settings: Settings
+    work: Path, file: str, made_by: tuple[ExportedKernel, FoundToolchain], settings: Settings
 ) -> bytes:
-    subject, toolchain = made_by
-    number = subject.arch.removeprefix("sm_")
-    command: list[str | Path] = [toolchain.nvcc, *nvcc_flags(subject), "-ccbin", toolchain.gxx]
+    exported, toolchain = made_by
+    number = exported.arch.removeprefix("sm_")
+    command: list[str | Path] = [toolchain.nvcc, *nvcc_flags(exported), "-ccbin", toolchain.gxx]
     # PTX is enough: what is read here is the host's half.
     command += [f"-gencode=arch=compute_{number},code=compute_{number}", "-c", "-o", "object", file]
     policy = SandboxPolicy(
@@ -96,7 +96,7 @@ def _compiled(
     run = run_sandboxed(command, policy, settings)
     if run.returncode != 0 or run.timed_out or not (work / "object").is_file():
         log = (run.stdout + run.stderr).decode(errors="replace").strip() or "no word of why"
-        raise ToolError(f"an export of {subject.candidate.name} does not compile: {log[:600]}")
+        raise ToolError(f"an export of {exported.candidate.name} does not compile: {log[:600]}")
     return (work / "object").read_bytes()
 
 

@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from kopt.config.errors import ToolError
 from kopt.kernels.problem import TensorSpec
 
+from .exported_kernel import flags_without_standard, gencode
 from .file_text import filled
 from .model_structure import model_structure
 from .module_facts import CONSTANT_BYTES, ModuleFacts, module_facts
 from .one_source import one_source
 from .routes import Route
 from .signature import Signature
-from .subject import flags_without_standard, gencode
 from .type_names import TORCH_DTYPES
 
 FILE = "model_new.py"
@@ -33,7 +33,7 @@ def kernelbench_files(
     facts = module_facts(signature)
     _refuse_other(facts)
     imports, body = model_structure(facts.model_text or "")
-    tensors, name = signature.subject.problem.tensors, signature.subject.name
+    tensors, name = signature.exported.problem.tensors, signature.exported.name
     parameters = signature.cpp_parameters("const at::Tensor&", tensors)
     words = {
         **signature.words,
@@ -44,7 +44,7 @@ def kernelbench_files(
         "body": body,
         "parameters": parameters,
         "dtypes": TORCH_DTYPES,
-        "flags": (*flags_without_standard(signature.subject), gencode(signature.subject)),
+        "flags": (*flags_without_standard(signature.exported), gencode(signature.exported)),
     }
     texts = {**sources, _BINDING: filled("inline_binding.cu", **words)}
     order = (f"{name}.cu", *(f"{name}_{route.tag}.cu" for route in routes), _BINDING)
@@ -64,7 +64,7 @@ def _cast(tensor: TensorSpec) -> str:
 
 
 def _refuse_other(facts: ModuleFacts) -> None:
-    asked, name = facts.imported.export, facts.signature.subject.name
+    asked, name = facts.imported.export, facts.signature.exported.name
     if facts.model_text is None or asked.entry not in (None, "Model"):
         raise ToolError(
             f"{name} was not imported from a file with a class Model, as a task of KernelBench is:"

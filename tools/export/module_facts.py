@@ -34,7 +34,7 @@ class ModuleFacts:
     @property
     def folder(self) -> Path:
         """The problem's folder."""
-        return self.signature.subject.problem.folder
+        return self.signature.exported.problem.folder
 
     @property
     def model_text(self) -> str | None:
@@ -91,19 +91,19 @@ class ModuleFacts:
         Raises:
             ToolError: A file is missing.
         """
-        subject = self.signature.subject
+        exported = self.signature.exported
         first = next((one.tensor for one in self.call.arguments if one.tensor), None)
         if self.constants and first is None:
-            raise ToolError(f"{subject.name} reads no argument: nothing chooses its constants")
+            raise ToolError(f"{exported.name} reads no argument: nothing chooses its constants")
         return tuple(
             ConstantFile(
                 given.name,
-                tensor_shape(subject.problem.tensor(first or ""), workload.axes),
+                tensor_shape(exported.problem.tensor(first or ""), workload.axes),
                 stored_file(given, self.folder, workload),
                 given.type.dtype,
             )
             for given in self.constants
-            for workload in subject.domain
+            for workload in exported.domain
         )
 
 
@@ -142,8 +142,8 @@ def module_facts(signature: Signature) -> ModuleFacts:
     Raises:
         ToolError: It was not, or its call is one that generated code cannot make.
     """
-    folder = signature.subject.problem.folder
-    name = signature.subject.name
+    folder = signature.exported.problem.folder
+    name = signature.exported.name
     if not (folder / FILE_NAME).is_file():
         raise ToolError(
             f"{name} was not imported from PyTorch: only of such a problem a module is known"

@@ -11,7 +11,7 @@ def module_files(signature: Signature) -> dict[str, str | bytes]:
     Raises:
         ToolError: The problem was not imported from a module, or its call is not plain.
     """
-    facts, name = module_facts(signature), signature.subject.name
+    facts, name = module_facts(signature), signature.exported.name
     constants = facts.constant_files
     words = {**signature.words, "facts": facts, "constants": constants}
     files: dict[str, str | bytes] = {f"{name}/module.py": filled("torch_module.py", **words)}

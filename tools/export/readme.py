@@ -8,10 +8,10 @@ from kopt.kernels.unproven_facts import UnprovenFacts
 from kopt.tools.bench.receipt_seal import STANDINGS
 
 from .dispatch_file import served_shapes, served_when
+from .exported_kernel import Form
 from .file_text import cell, filled
 from .routes import Route
 from .signature import Signature
-from .subject import Form
 
 _USE: dict[Form, str] = {
     "cuda": "use_cuda.md.txt",
@@ -36,7 +36,7 @@ def readme(
     signature: Signature, routes: tuple[Route, ...], form: Form, *, module: bool = False
 ) -> str:
     """Return README.md."""
-    subject = signature.subject
+    exported = signature.exported
     padded = [tensor.name for tensor in signature.outputs if tensor.layout != "row_major"]
     return filled(
         "README.md",
@@ -49,15 +49,15 @@ def readme(
         early=_early_reads(signature),
         padded=_listed(padded),
         no_receipt=_NO_RECEIPT,
-        receipt=subject.receipt,
-        heading=_HEADINGS[subject.receipt is not None, subject.is_proven],
-        standing=STANDINGS[subject.standing],
-        **({} if subject.receipt is None else _proof_words(subject.receipt)),
+        receipt=exported.receipt,
+        heading=_HEADINGS[exported.receipt is not None, exported.is_proven],
+        standing=STANDINGS[exported.standing],
+        **({} if exported.receipt is None else _proof_words(exported.receipt)),
     )
 
 
 def _needs(signature: Signature) -> str:
-    where = signature.subject.header.where.strip()
+    where = signature.exported.header.where.strip()
     needs = [] if where == "true" else [f"`{where}`"]
     needs += [f"{axis} a multiple of {number}" for axis, number in signature.exact_multiples()]
     return f" A shape needs {' and '.join(needs)}." if needs else ""
@@ -65,7 +65,7 @@ def _needs(signature: Signature) -> str:
 
 def _cells(signature: Signature, route: Route) -> list[str]:
     """Return a row of the table of shapes."""
-    values = [f"{name}={route.defines[name]}" for name in signature.subject.header.tune]
+    values = [f"{name}={route.defines[name]}" for name in signature.exported.header.tune]
     cells = (
         served_when(signature, route) or "always",
         served_shapes(signature, route) or "all",
@@ -77,7 +77,7 @@ def _cells(signature: Signature, route: Route) -> list[str]:
 
 def _early_reads(signature: Signature) -> str:
     """Return which tensors a dependent launch may read before its wait."""
-    static = [tensor.name for tensor in signature.subject.problem.tensors if tensor.static]
+    static = [tensor.name for tensor in signature.exported.problem.tensors if tensor.static]
     if not static:
         return ""
     return (

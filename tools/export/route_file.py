@@ -23,8 +23,8 @@ _FILLS = {"zero": "NONE", "nan": "NAN_REQUEST_ZERO_FMA"}
 
 def route_file(signature: Signature, route: Route, code: DeviceCode) -> str:
     """Return the text of the file."""
-    launches = variant_of(signature.subject, route).launch
-    scratch = signature.subject.header.scratch
+    launches = variant_of(signature.exported, route).launch
+    scratch = signature.exported.header.scratch
     scratch_texts = [text for buffer in scratch for text in buffer.shape]
     maps = _maps(signature, route)
     fills = any(buffer.init == "zero" for buffer in scratch)
@@ -49,9 +49,9 @@ def route_file(signature: Signature, route: Route, code: DeviceCode) -> str:
 
 def _opening(signature: Signature, route: Route) -> str:
     fixed = " and ".join(f"{axis} == {value}" for axis, value in route.fixed.items())
-    parts = [f"{signature.subject.name}" + (f" with {fixed}" if fixed else "")]
-    when = variant_of(signature.subject, route).when
-    if len(signature.subject.header.variants) > 1:
+    parts = [f"{signature.exported.name}" + (f" with {fixed}" if fixed else "")]
+    when = variant_of(signature.exported, route).when
+    if len(signature.exported.header.variants) > 1:
         parts.append(f"variant {route.variant + 1} (when: {when})")
     parts.append(f"for {', '.join(route.workloads)}")
     return "; ".join(parts) + "."
@@ -61,7 +61,7 @@ def _launch_words(
     signature: Signature, route: Route, place: int, *, follows_fill: bool
 ) -> dict[str, object]:
     """Return the declaration of one launch, its attributes and its call."""
-    launches = variant_of(signature.subject, route).launch
+    launches = variant_of(signature.exported, route).launch
     launch, is_last = launches[place], place == len(launches) - 1
     variable = f"launch{place + 1}" if len(launches) > 1 else "launch"
     kernel = f"{route.tag}::{launch.kernel}"
@@ -107,10 +107,10 @@ def _argument(signature: Signature, entry: ArgumentTemplate) -> str:
         wide = "int" if entry.int_type == "int32" else "long long"
         return f"static_cast<{wide}>({cpp_expression(entry.expression)})"
     name = entry.name or ""
-    for tensor in signature.subject.problem.tensors:
+    for tensor in signature.exported.problem.tensors:
         if tensor.name == name:
             return f"{'Readable' if tensor.role == 'in' else 'Writable'}{{params.{name}}}"
-    for scalar in signature.subject.problem.scalars:
+    for scalar in signature.exported.problem.scalars:
         if scalar.name == name:
             return f"params.{name}" if scalar in signature.scalars else cpp_constant(scalar)
     return name  # an axis, a scratch buffer or a tensor map: a local variable
@@ -118,12 +118,12 @@ def _argument(signature: Signature, entry: ArgumentTemplate) -> str:
 
 def _texts(signature: Signature, route: Route) -> Iterator[str]:
     """Give every expression that the host function evaluates."""
-    for launch in variant_of(signature.subject, route).launch:
+    for launch in variant_of(signature.exported, route).launch:
         yield from (*launch.grid, *launch.block, *launch.cluster, launch.smem)
         yield from (entry.expression for entry in launch.args if entry.expression is not None)
-        axes = signature.subject.problem.axes
+        axes = signature.exported.problem.axes
         yield from (entry.name for entry in launch.args if entry.name in axes)
-    for buffer in signature.subject.header.scratch:
+    for buffer in signature.exported.header.scratch:
         yield from buffer.shape
     for entry in _maps(signature, route):
         yield from (*_view(signature, entry), *entry.box, *(entry.element_strides or ()))
@@ -145,9 +145,9 @@ def _buffer_words(buffer: ScratchTemplate) -> dict[str, str]:
 
 def _maps(signature: Signature, route: Route) -> list[TensorMapTemplate]:
     """Return the tensor maps that the route's launches take."""
-    launches = variant_of(signature.subject, route).launch
+    launches = variant_of(signature.exported, route).launch
     taken = {entry.name for launch in launches for entry in launch.args}
-    return [one for one in signature.subject.header.tensor_maps if one.name in taken]
+    return [one for one in signature.exported.header.tensor_maps if one.name in taken]
 
 
 def _map_words(signature: Signature, entry: TensorMapTemplate) -> dict[str, object]:
@@ -155,7 +155,7 @@ def _map_words(signature: Signature, entry: TensorMapTemplate) -> dict[str, obje
     dtype, shape = _buffer(signature, entry)
     rank = len(entry.view or shape)
     strides = entry.element_strides or ("1",) * rank
-    is_scratch = any(buffer.name == entry.tensor for buffer in signature.subject.header.scratch)
+    is_scratch = any(buffer.name == entry.tensor for buffer in signature.exported.header.scratch)
     return {
         "name": entry.name,
         "rank": rank,
@@ -176,8 +176,8 @@ def _view(signature: Signature, entry: TensorMapTemplate) -> tuple[str, ...]:
 
 def _buffer(signature: Signature, entry: TensorMapTemplate) -> tuple[str, tuple[str, ...]]:
     """Return dtype and shape of the tensor or scratch buffer below a map."""
-    for buffer in signature.subject.header.scratch:
+    for buffer in signature.exported.header.scratch:
         if buffer.name == entry.tensor:
             return buffer.dtype, buffer.shape
-    tensor = signature.subject.problem.tensor(entry.tensor)
+    tensor = signature.exported.problem.tensor(entry.tensor)
     return tensor.dtype, storage_texts(tensor) or ("1",)

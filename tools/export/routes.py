@@ -14,7 +14,7 @@ from kopt.kernels.header import Variant
 from kopt.kernels.plan_resolver import resolve_plan
 from kopt.kernels.problem import Workload
 
-from .subject import ExportSubject
+from .exported_kernel import ExportedKernel
 
 
 @dataclass(frozen=True)
@@ -32,23 +32,23 @@ class Route:
     workloads: tuple[str, ...]
 
 
-def plan_routes(subject: ExportSubject) -> tuple[Route, ...]:
+def plan_routes(exported: ExportedKernel) -> tuple[Route, ...]:
     """Return the routes of every workload that the kernel claims, by variant and then by shape.
 
     Raises:
-        ToolError: A workload has no launch plan on the GPU of `subject.arch`.
+        ToolError: A workload has no launch plan on the GPU of `exported.arch`.
     """
     groups: dict[tuple[int, tuple[int, ...]], list[Workload]] = {}
     defines: dict[tuple[int, tuple[int, ...]], dict[str, int]] = {}
-    for workload in subject.domain:
-        key = variant_place(subject.header, workload.axes), _fixed(subject, workload)
+    for workload in exported.domain:
+        key = variant_place(exported.header, workload.axes), _fixed(exported, workload)
         groups.setdefault(key, []).append(workload)
-        defines[key] = _defines(subject, workload)
+        defines[key] = _defines(exported, workload)
     several = len({variant for variant, _ in groups}) > 1
     routes: list[Route] = []
     for key in sorted(groups):
         variant, values = key
-        fixed = dict(zip(subject.header.specialize, values, strict=True))
+        fixed = dict(zip(exported.header.specialize, values, strict=True))
         words = [f"{axis.lower()}{value}" for axis, value in fixed.items()]
         tag = "_".join(([f"variant{variant + 1}"] if several else []) + words) or "all"
         names = tuple(workload.name for workload in groups[key])
@@ -56,18 +56,20 @@ def plan_routes(subject: ExportSubject) -> tuple[Route, ...]:
     return tuple(routes)
 
 
-def variant_of(subject: ExportSubject, route: Route) -> Variant:
+def variant_of(exported: ExportedKernel, route: Route) -> Variant:
     """Return the variant that `route` launches."""
-    return subject.header.variants[route.variant]
+    return exported.header.variants[route.variant]
 
 
-def _fixed(subject: ExportSubject, workload: Workload) -> tuple[int, ...]:
-    return tuple(workload.axes[axis] for axis in subject.header.specialize)
+def _fixed(exported: ExportedKernel, workload: Workload) -> tuple[int, ...]:
+    return tuple(workload.axes[axis] for axis in exported.header.specialize)
 
 
-def _defines(subject: ExportSubject, workload: Workload) -> dict[str, int]:
-    outcome = resolve_plan(subject.at(workload), gpu_for_arch(subject.arch))
+def _defines(exported: ExportedKernel, workload: Workload) -> dict[str, int]:
+    outcome = resolve_plan(exported.at(workload), gpu_for_arch(exported.arch))
     if outcome.plan is None:
         reason = outcome.diagnostics[0].message
-        raise ToolError(f"{subject.candidate.name} cannot be exported for {subject.arch}: {reason}")
+        raise ToolError(
+            f"{exported.candidate.name} cannot be exported for {exported.arch}: {reason}"
+        )
     return outcome.plan.defines

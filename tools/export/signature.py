@@ -12,8 +12,8 @@ from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.expressions import expression_names
 from kopt.kernels.problem import ScalarSpec, TensorSpec
 
+from .exported_kernel import ExportedKernel
 from .expression_code import cpp_expression, divisibility, python_expression
-from .subject import ExportSubject
 from .type_names import SCALAR_TYPES
 
 SCRATCH_ALIGNMENT_BYTES = 256
@@ -30,59 +30,59 @@ class AxisSource:
 
 @dataclass(frozen=True)
 class Signature:
-    """How the operator of `subject` is called."""
+    """How the operator of `exported` is called."""
 
-    subject: ExportSubject
+    exported: ExportedKernel
     vector_bytes: int
     """The widest access of a thread."""
 
     @cached_property
     def axes(self) -> tuple[str, ...]:
         """Variable axes: parameters of the C++ interface, read from shapes elsewhere."""
-        return tuple(name for name, text in self.subject.problem.axes.items() if text is None)
+        return tuple(name for name, text in self.exported.problem.axes.items() if text is None)
 
     @cached_property
     def computed(self) -> dict[str, str]:
         """Computed axes with their expressions, in the order in which they can be computed."""
-        return {name: text for name, text in self.subject.problem.axes.items() if text is not None}
+        return {name: text for name, text in self.exported.problem.axes.items() if text is not None}
 
     @cached_property
     def scalars(self) -> tuple[ScalarSpec, ...]:
         """Scalars that every launch list hands to a kernel; the others are fixed in the code."""
         passed = [
             {entry.name for launch in variant.launch for entry in launch.args}
-            for variant in self.subject.header.variants
+            for variant in self.exported.header.variants
         ]
         return tuple(
             scalar
-            for scalar in self.subject.problem.scalars
+            for scalar in self.exported.problem.scalars
             if all(scalar.name in names for names in passed)
         )
 
     @cached_property
     def fixed_scalars(self) -> tuple[ScalarSpec, ...]:
         """Scalars that the interface does not take."""
-        return tuple(s for s in self.subject.problem.scalars if s not in self.scalars)
+        return tuple(s for s in self.exported.problem.scalars if s not in self.scalars)
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:
         """Tensors that hold something before the call, in call order."""
-        return tuple(t for t in self.subject.problem.tensors if t.role != "out")
+        return tuple(t for t in self.exported.problem.tensors if t.role != "out")
 
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:
         """Tensors that are written and not read, in call order."""
-        return tuple(t for t in self.subject.problem.tensors if t.role == "out")
+        return tuple(t for t in self.exported.problem.tensors if t.role == "out")
 
     @property
     def has_scratch(self) -> bool:
         """Whether the caller provides a buffer for intermediate results."""
-        return bool(self.subject.header.scratch)
+        return bool(self.exported.header.scratch)
 
     @property
     def is_dependent(self) -> bool:
         """Whether a launch may begin before the kernel before it in the stream has ended."""
-        variants = self.subject.header.variants
+        variants = self.exported.header.variants
         return any(launch.pdl for variant in variants for launch in variant.launch)
 
     def source_of(self, axis: str) -> AxisSource:
@@ -95,7 +95,7 @@ class Signature:
             if tensor.layout == "row_major" and axis in tensor.shape:
                 return AxisSource(tensor, tensor.shape.index(axis))
         raise ToolError(
-            f"axis {axis} of {self.subject.name} is no dimension of a tensor, so it cannot be read"
+            f"axis {axis} of {self.exported.name} is no dimension of a tensor, so it cannot be read"
             " from shapes: export --as cuda, where the caller passes it"
         )
 
@@ -107,13 +107,13 @@ class Signature:
         """Whether more rows than the first axis says do no harm: a table that others look up."""
         if tensor.role != "in" or not tensor.shape or tensor.shape[0] not in self.computed:
             return False
-        users = [t for t in self.subject.problem.tensors if tensor.shape[0] in t.shape]
+        users = [t for t in self.exported.problem.tensors if tensor.shape[0] in t.shape]
         return users == [tensor] and tensor.layout == "row_major"
 
     def exact_multiples(self) -> tuple[tuple[str, int], ...]:
         """Return `("K", 16)` for every axis `K // 16` of a tensor, the largest number of each."""
         found: dict[str, int] = {}
-        used = {name for tensor in self.subject.problem.tensors for name in tensor.shape}
+        used = {name for tensor in self.exported.problem.tensors for name in tensor.shape}
         for name, text in self.computed.items():
             pair = divisibility(text) if name in used else None
             if pair is not None:
@@ -126,18 +126,18 @@ class Signature:
         pending = [name for text in texts for name in expression_names(text)]
         while pending:
             name = pending.pop()
-            if name in self.subject.problem.axes and name not in needed:
+            if name in self.exported.problem.axes and name not in needed:
                 needed.add(name)
                 pending.extend(expression_names(self.computed.get(name, "0")))
-        return tuple(name for name in self.subject.problem.axes if name in needed)
+        return tuple(name for name in self.exported.problem.axes if name in needed)
 
     @property
     def words(self) -> dict[str, object]:
         """What every template may say."""
-        problem = self.subject.problem
+        problem = self.exported.problem
         return {
-            "name": self.subject.name,
-            "subject": self.subject,
+            "name": self.exported.name,
+            "exported": self.exported,
             "signature": self,
             "tensors": problem.tensors,
             "inputs": self.inputs,
@@ -174,7 +174,7 @@ class Signature:
     @property
     def stored(self) -> list[str]:
         """Every extent of a stored tensor."""
-        tensors = self.subject.problem.tensors
+        tensors = self.exported.problem.tensors
         return sorted({text for tensor in tensors for text in storage_texts(tensor)})
 
     def describe(self, tensor: TensorSpec) -> str:
@@ -190,7 +190,7 @@ class Signature:
 
     def has_padding(self, tensor: TensorSpec) -> bool:
         """Whether the buffer may have elements that no call writes."""
-        axes = self.subject.problem.axes
+        axes = self.exported.problem.axes
         texts = [axes.get(name) or "" for name in tensor.shape]
         return tensor.layout != "row_major" or any("align_up" in text for text in texts)
 

@@ -11,8 +11,8 @@ from kopt.kernels.receipt import ReceiptStanding
 from kopt.kernels.record import Record
 from kopt.kernels.status import Status
 
+from .exported_kernel import ExportedKernel, Form
 from .folder_files import Files, folder_files
-from .subject import ExportSubject, Form
 
 
 class ExportResult(Record):
@@ -40,9 +40,9 @@ class ExportResult(Record):
 
 
 def export(
-    subject: ExportSubject, form: Form, folder: Path, *, module: bool = False
+    exported: ExportedKernel, form: Form, folder: Path, *, module: bool = False
 ) -> ExportResult:
-    """Write the export of `subject` as `form` to `folder`, which must not exist or be empty.
+    """Write the export of `exported` as `form` to `folder`, which must not exist or be empty.
 
     With `module` the package of torch has an nn.Module, too.
 
@@ -51,17 +51,17 @@ def export(
         SetupError: The folder cannot be written.
     """
     refuse_full_folder(folder)
-    files = folder_files(subject, form, module=module)
+    files = folder_files(exported, form, module=module)
     _write(files, folder)
-    problem = subject.problem
+    problem = exported.problem
     return ExportResult(
         form=form,
-        kernels=tuple(problem.kernel_id(workload) for workload in subject.domain),
-        unserved=subject.unserved,
-        candidate=subject.candidate.id,
-        arch=subject.arch,
-        receipt=None if subject.receipt is None else subject.receipt.digest,
-        standing=None if subject.receipt is None else subject.standing,
+        kernels=tuple(problem.kernel_id(workload) for workload in exported.domain),
+        unserved=exported.unserved,
+        candidate=exported.candidate.id,
+        arch=exported.arch,
+        receipt=None if exported.receipt is None else exported.receipt.digest,
+        standing=None if exported.receipt is None else exported.standing,
         folder=str(folder),
         files=tuple(sorted(files)),
         test="make test" if form == "cuda" else "python test/run.py",

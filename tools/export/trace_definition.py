@@ -49,7 +49,7 @@ def trace_definitions(signature: Signature) -> tuple[TraceDefinition, ...]:
     reference = _reference(signature)
     variable = _variable_axis(signature)
     groups: dict[tuple[tuple[str, int], ...], list[Workload]] = {}
-    for workload in signature.subject.domain:
+    for workload in signature.exported.domain:
         constant = tuple((a, v) for a, v in workload.axes.items() if a != variable)
         groups.setdefault(constant, []).append(workload)
     return tuple(
@@ -81,7 +81,7 @@ def trace_dtype(dtype: str) -> str:
 
 
 def _reference(signature: Signature) -> str:
-    path = signature.subject.problem.folder / REFERENCE_FILE
+    path = signature.exported.problem.folder / REFERENCE_FILE
     if not path.is_file():
         raise ToolError(
             f"a FlashInfer-Trace Definition holds its reference in PyTorch, and {path} is missing:"
@@ -92,7 +92,7 @@ def _reference(signature: Signature) -> str:
 
 def _variable_axis(signature: Signature) -> str | None:
     """Return the row axis, unless an axis of a tensor is computed from it."""
-    problem = signature.subject.problem
+    problem = signature.exported.problem
     rows = problem.row_axis
     if rows not in signature.axes:
         return None
@@ -107,7 +107,7 @@ def _variable_axis(signature: Signature) -> str | None:
 def _document(
     signature: Signature, workload: Workload, variable: str | None, reference: str
 ) -> dict[str, Any]:
-    problem = signature.subject.problem
+    problem = signature.exported.problem
     constant = {name: value for name, value in workload.axes.items() if name != variable}
     shown = [f"{a.lower()}{v}" for a, v in constant.items() if problem.axes[a] is None]
     axes: dict[str, Any] = {}
@@ -138,7 +138,7 @@ def _tensor(
     """Return a tensor's declaration, and add the axes that its shape names to `axes`."""
     shape: list[str] = []
     for place, text in enumerate(storage_texts(tensor)):
-        is_axis = text in signature.subject.problem.axes
+        is_axis = text in signature.exported.problem.axes
         name = text if is_axis else f"{tensor.name}_elements{place}"
         axes[name] = {"type": "const", "value": evaluate_expression(text, workload.axes)}
         shape.append(name)

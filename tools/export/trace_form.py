@@ -20,9 +20,9 @@ from kopt.kernels.input_regimes import REGIMES
 from kopt.kernels.oracle import Arrays, expected_at, load_oracle
 from kopt.kernels.problem import TensorSpec, Workload
 
+from .exported_kernel import ExportedKernel
 from .file_text import filled, measured_speedup
 from .signature import Signature
-from .subject import ExportSubject
 from .trace_definition import TraceDefinition, output_name, trace_definitions
 from .type_names import DLPACK_DTYPES, TENSOR_TYPES
 
@@ -39,12 +39,12 @@ def trace_files(signature: Signature, sources: Mapping[str, str]) -> dict[str, s
     Raises:
         ToolError: The format cannot hold the problem; the message says why.
     """
-    subject = signature.subject
-    _refuse_unwritten(subject)
+    exported = signature.exported
+    _refuse_unwritten(exported)
     files: dict[str, str | bytes] = {}
     solutions: dict[str, str] = {}
     for definition in trace_definitions(signature):
-        place = f"{subject.problem.op_type}/{definition.name}"
+        place = f"{exported.problem.op_type}/{definition.name}"
         solution = _solution(signature, definition, sources)
         path = f"solutions/{AUTHOR}/{place}/{solution['name']}.json"
         files[f"definitions/{place}.json"] = _json(definition.document)
@@ -68,25 +68,25 @@ def _json(document: object) -> str:
 
 
 def _written(signature: Signature) -> list[TensorSpec]:
-    return [tensor for tensor in signature.subject.problem.tensors if tensor.role != "in"]
+    return [tensor for tensor in signature.exported.problem.tensors if tensor.role != "in"]
 
 
-def _inputs(subject: ExportSubject, workload: Workload, regime: str) -> Arrays:
+def _inputs(exported: ExportedKernel, workload: Workload, regime: str) -> Arrays:
     rng = np.random.default_rng([_SEED, 0])
-    return draw_inputs(subject.problem, load_oracle(subject.problem), workload, rng, regime)
+    return draw_inputs(exported.problem, load_oracle(exported.problem), workload, rng, regime)
 
 
-def _refuse_unwritten(subject: ExportSubject) -> None:
+def _refuse_unwritten(exported: ExportedKernel) -> None:
     """Refuse outputs with elements that must stay as they are: no reference could return them."""
-    workload = subject.domain[0]
-    scalars = subject.problem.scalar_values(workload)
-    oracle = load_oracle(subject.problem)
+    workload = exported.domain[0]
+    scalars = exported.problem.scalar_values(workload)
+    oracle = load_oracle(exported.problem)
     for regime in _TELLING_REGIMES:
-        inputs = _inputs(subject, workload, regime)
+        inputs = _inputs(exported, workload, regime)
         for name, expected in expected_at(oracle, inputs, scalars, workload).items():
             if not expected.written.all():
                 raise ToolError(
-                    f"{subject.problem.kernel_id(workload)} may leave elements of {name} as they"
+                    f"{exported.problem.kernel_id(workload)} may leave elements of {name} as they"
                     " were, which a FlashInfer-Trace Definition cannot say: export it as cuda,"
                     " torch or tvm-ffi"
                 )
@@ -95,16 +95,16 @@ def _refuse_unwritten(subject: ExportSubject) -> None:
 def _solution(
     signature: Signature, definition: TraceDefinition, sources: Mapping[str, str]
 ) -> dict[str, object]:
-    subject = signature.subject
-    device = subject.receipt.device.name if subject.receipt else gpu_for_arch(subject.arch).name
+    exported = signature.exported
+    device = exported.receipt.device.name if exported.receipt else gpu_for_arch(exported.arch).name
     hardware = device if device.startswith("NVIDIA") else f"NVIDIA {device}"
     texts = {**sources, _ENTRY: _binding(signature)}
     return {
-        "name": f"{AUTHOR}_{definition.name}_{subject.candidate.id[:8]}",
+        "name": f"{AUTHOR}_{definition.name}_{exported.candidate.id[:8]}",
         "definition": definition.name,
         "author": AUTHOR,
-        "description": f"Written by kopt from {subject.candidate.name}, SHA-256 "
-        f"{subject.candidate.id}. {measured_speedup(subject)}",
+        "description": f"Written by kopt from {exported.candidate.name}, SHA-256 "
+        f"{exported.candidate.id}. {measured_speedup(exported)}",
         "spec": {
             "language": "cuda",
             "target_hardware": [hardware.replace(" ", "_")],
@@ -140,15 +140,15 @@ def _workload_line(
     files: dict[str, str | bytes],
 ) -> str:
     """Return one line of the workloads' file; inputs that are no data of rows go into `files`."""
-    subject = signature.subject
-    kernel = subject.problem.kernel_id(workload)
+    exported = signature.exported
+    kernel = exported.problem.kernel_id(workload)
     identity = str(uuid.uuid5(uuid.NAMESPACE_URL, f"kopt:{kernel}"))
     kept = {
         name: array
-        for name, array in _inputs(subject, workload, REGIMES[0]).items()
-        if _is_structure(subject, subject.problem.tensor(name))
+        for name, array in _inputs(exported, workload, REGIMES[0]).items()
+        if _is_structure(exported, exported.problem.tensor(name))
     }
-    place = f"{subject.problem.op_type}/{definition.name}/{definition.name}_{identity}"
+    place = f"{exported.problem.op_type}/{definition.name}/{definition.name}_{identity}"
     path = f"blob/workloads/{place}.safetensors"
     if kept:
         files[path] = safetensors_bytes(kept)
@@ -172,10 +172,10 @@ def _workload_line(
     return json.dumps(trace) + "\n"
 
 
-def _is_structure(subject: ExportSubject, tensor: TensorSpec) -> bool:
+def _is_structure(exported: ExportedKernel, tensor: TensorSpec) -> bool:
     """Whether normal random values would be no input: tables, scales, positions, weights."""
     is_data = tensor.dtype.startswith(("bfloat", "float")) and not tensor.static
-    return not is_data or subject.problem.row_axis not in tensor.shape
+    return not is_data or exported.problem.row_axis not in tensor.shape
 
 
 def safetensors_bytes(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
+from kopt.tools.export.exported_kernel import ExportedKernel, Form
 from kopt.tools.export.stage import export
-from kopt.tools.export.subject import ExportSubject, Form
-from support.exports import reference_subject, sample_subject
+from support.exports import exported_reference, exported_sample
 
 
 @dataclass
@@ -95,21 +95,21 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Library:
     return made
 
 
-def imported(subject: ExportSubject, form: Form, folder: Path) -> Any:
-    """Export `subject`, import its package and return its function."""
-    export(subject, form, folder)
-    place = folder / subject.name / "__init__.py"
-    spec = importlib.util.spec_from_file_location(f"exported_{subject.name}", place)
+def imported(exported: ExportedKernel, form: Form, folder: Path) -> Any:
+    """Export `exported`, import its package and return its function."""
+    export(exported, form, folder)
+    place = folder / exported.name / "__init__.py"
+    spec = importlib.util.spec_from_file_location(f"exported_{exported.name}", place)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return getattr(module, subject.name)
+    return getattr(module, exported.name)
 
 
 def test_torch_outputs_are_made_in_the_shape_that_the_inputs_ask_for(
     library: Library, tmp_path: Path
 ) -> None:
-    function = imported(reference_subject("nvfp4_quantize_m128xk14336"), "torch", tmp_path / "out")
+    function = imported(exported_reference("nvfp4_quantize_m128xk14336"), "torch", tmp_path / "out")
     x, scale = Tensor((40, 288)), Tensor(())
     codes, scales = function(x, scale)
     assert (codes.shape, codes.made, codes.dtype) == ((40, 144), "empty", "u8")
@@ -119,8 +119,8 @@ def test_torch_outputs_are_made_in_the_shape_that_the_inputs_ask_for(
 
 
 def test_given_outputs_are_taken_and_scalars_passed_on(library: Library, tmp_path: Path) -> None:
-    subject = reference_subject("fused_add_rmsnorm_quant_b8xh8192")
-    function = imported(subject, "torch", tmp_path / "out")
+    exported = exported_reference("fused_add_rmsnorm_quant_b8xh8192")
+    function = imported(exported, "torch", tmp_path / "out")
     tensors = [Tensor((8, 8192)), Tensor((8, 8192)), Tensor((8192,)), Tensor(())]
     out = Tensor((8, 8192))
     assert function(*tensors, out=out, eps=0.5) is out
@@ -130,7 +130,7 @@ def test_given_outputs_are_taken_and_scalars_passed_on(library: Library, tmp_pat
 def test_what_is_updated_in_place_is_returned_where_nothing_else_is_made(
     library: Library, tmp_path: Path
 ) -> None:
-    function = imported(reference_subject("fused_add_rmsnorm_b8xh4096"), "torch", tmp_path / "out")
+    function = imported(exported_reference("fused_add_rmsnorm_b8xh4096"), "torch", tmp_path / "out")
     tensors = Tensor((8, 4096)), Tensor((8, 4096)), Tensor((4096,))
     assert function(*tensors) == tensors[:2]
 
@@ -140,11 +140,11 @@ def test_every_source_is_built_for_the_gpu_of_the_export(
     library: Library, tmp_path: Path, form: Form, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TVM_FFI_CUDA_ARCH_LIST", "8.0")
-    subject = sample_subject("good_variants_by_shape")
-    imported(subject, form, tmp_path / "out")
+    exported = exported_sample("good_variants_by_shape")
+    imported(exported, form, tmp_path / "out")
     (build,) = library.builds
     sources = {Path(path) for path in build["sources" if form == "torch" else "cuda_files"]}
-    folder = tmp_path / "out" / subject.name / "csrc"
+    folder = tmp_path / "out" / exported.name / "csrc"
     assert sources == {path for path in folder.iterdir() if path.suffix in (".cu", ".cpp")}
     assert {"-O3", "--use_fast_math"} <= set(build["extra_cuda_cflags"])
     if form == "torch":
@@ -155,17 +155,17 @@ def test_every_source_is_built_for_the_gpu_of_the_export(
 
 
 def test_the_schema_marks_what_is_written_and_nothing_else(tmp_path: Path) -> None:
-    subject = sample_subject("good_pdl_wait")
-    export(subject, "torch", tmp_path / "out")
-    binding = tmp_path / "out" / subject.name / "csrc" / "torch_binding.cpp"
+    exported = exported_sample("good_pdl_wait")
+    export(exported, "torch", tmp_path / "out")
+    binding = tmp_path / "out" / exported.name / "csrc" / "torch_binding.cpp"
     schema = "".join(re.findall(r'^      "(.*)"', binding.read_text(), re.MULTILINE))
     marks = {name: bool(m) for m, name in re.findall(r"Tensor(\(.!\))? (\w+)", schema)}
-    assert marks == {tensor.name: tensor.role != "in" for tensor in subject.problem.tensors}
+    assert marks == {tensor.name: tensor.role != "in" for tensor in exported.problem.tensors}
 
 
 def test_a_table_may_have_more_rows_than_there_are_tokens(tmp_path: Path) -> None:
-    subject = sample_subject("good_rope_vectorized")
-    export(subject, "tvm-ffi", tmp_path / "out")
-    binding = tmp_path / "out" / subject.name / "csrc" / "tvm_ffi_binding.cu"
+    exported = exported_sample("good_rope_vectorized")
+    export(exported, "tvm-ffi", tmp_path / "out")
+    binding = tmp_path / "out" / exported.name / "csrc" / "tvm_ffi_binding.cu"
     tables = re.findall(r"require_table\((\w+), \"", binding.read_text())
     assert tables == ["cos_sin_cache"]

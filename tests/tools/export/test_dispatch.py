@@ -11,11 +11,11 @@ from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problem
 from kopt.tools.cuda.include_tree import cuda_include_folders
 from kopt.tools.export.device_code import device_code
+from kopt.tools.export.exported_kernel import ExportedKernel
 from kopt.tools.export.folder_files import folder_files, source_files
 from kopt.tools.export.routes import plan_routes
 from kopt.tools.export.signature import Signature
-from kopt.tools.export.subject import ExportSubject
-from support.exports import tiny_subject, write_files
+from support.exports import exported_tiny, write_files
 from support.tiny_problem import BODY, tiny_problem, write_tiny_problem
 
 HEADER = """\
@@ -95,17 +95,17 @@ def problem(tmp_path_factory: pytest.TempPathFactory) -> Problem:
 @pytest.fixture(scope="module")
 def program(problem: Problem, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a program that asks for one shape: B H OFFSET-OF-X."""
-    subject = tiny_subject(problem, HEADER + BODY)
-    routes = plan_routes(subject)
+    exported = exported_tiny(problem, HEADER + BODY)
+    routes = plan_routes(exported)
     assert [route.tag for route in routes] == ["variant1_h64", "variant2_h256"]
     assert [route.defines["BLOCK"] for route in routes] == [256, 128]
-    return built_program(subject, BUILDS, tmp_path_factory.mktemp("dispatch"))
+    return built_program(exported, BUILDS, tmp_path_factory.mktemp("dispatch"))
 
 
-def built_program(subject: ExportSubject, builds: str, folder: Path) -> Path:
-    """Return the choice between the builds of `subject` with `builds` in their place."""
-    code = device_code(subject.candidate.source)
-    files = source_files(Signature(subject, code.alignment_bytes), plan_routes(subject), code)
+def built_program(exported: ExportedKernel, builds: str, folder: Path) -> Path:
+    """Return the choice between the builds of `exported` with `builds` in their place."""
+    code = device_code(exported.candidate.source)
+    files = source_files(Signature(exported, code.alignment_bytes), plan_routes(exported), code)
     write_files({**files, "main.cpp": MAIN.replace("BUILDS", builds)}, folder)
     includes = [f"-I{path}" for path in cuda_include_folders()]
     sources = [str(folder / "main.cpp"), "-x", "c++", str(folder / "scale_rows.cu")]
@@ -121,12 +121,12 @@ def answered(program: Path, shape: str) -> str:
 
 
 def test_a_shape_of_a_variant_without_a_build_is_refused(problem: Problem, tmp_path: Path) -> None:
-    subject = tiny_subject(problem, UNSERVED + BODY)
-    program = built_program(subject, UNSERVED_BUILDS, tmp_path)
+    exported = exported_tiny(problem, UNSERVED + BODY)
+    program = built_program(exported, UNSERVED_BUILDS, tmp_path)
     assert answered(program, "3 64 0") == "|0|1|1"
     assert answered(program, "24 64 0") == "|0|2|24"
     assert answered(program, "17 64 0") == "built for B <= 8; B % 8 == 0 only|1|nothing|0"
-    said = str(folder_files(subject, "cuda")["README.md"])
+    said = str(folder_files(exported, "cuda")["README.md"])
     assert "| otherwise | nothing: refused | | |" in said
 
 
@@ -163,7 +163,7 @@ def test_a_shape_without_a_build_is_told_those_that_have_one(program: Path, shap
 
 
 def test_the_readme_has_the_shapes_workloads_and_values_of_each_build(problem: Problem) -> None:
-    said = str(folder_files(tiny_subject(problem, HEADER + BODY), "cuda")["README.md"])
+    said = str(folder_files(exported_tiny(problem, HEADER + BODY), "cuda")["README.md"])
     assert "A shape needs `H % 16 == 0 and B < 70000`." in said
     assert "| B <= 8 | H = 64 with B % (256 / 128) == 0 | b8xh64 | BLOCK=256 |" in said
     assert "| otherwise | H = 256 with B % (128 / 128) == 0 | b32xh256 | BLOCK=128 |" in said
@@ -176,6 +176,6 @@ def test_a_name_that_generated_code_needs_is_refused(tmp_path: Path) -> None:
         (folder / name).write_text(
             text.replace("weight:", "stream:").replace('"weight"', '"stream"')
         )
-    subject = tiny_subject(load_problem(folder), (folder / "reference.cu").read_text())
+    exported = exported_tiny(load_problem(folder), (folder / "reference.cu").read_text())
     with pytest.raises(ToolError, match="'stream' of scale_rows is a word of the generated code"):
-        folder_files(subject, "cuda")
+        folder_files(exported, "cuda")

@@ -12,9 +12,9 @@ from kopt.config.settings import Settings
 from kopt.kernels.case import Case
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.cuda.toolchain import FoundToolchain
+from kopt.tools.export.exported_kernel import gencode, nvcc_flags
 from kopt.tools.export.stage import export
-from kopt.tools.export.subject import gencode, nvcc_flags
-from support.exports import sample_subject
+from support.exports import exported_sample
 
 pytestmark = pytest.mark.slow  # compiles exports
 
@@ -54,15 +54,15 @@ def built(sources: Sequence[Path], words: Sequence[str], folder: Path) -> list[t
 def test_builds_of_an_export_hold_the_machine_code_that_was_checked(
     name: str, tmp_path: Path, settings: Settings, toolchain: FoundToolchain
 ) -> None:
-    subject = sample_subject(name)
+    exported = exported_sample(name)
     request = CompileRequest(
-        Case(subject.problem, subject.domain[0], subject.candidate), ("sm_90a",)
+        Case(exported.problem, exported.domain[0], exported.candidate), ("sm_90a",)
     )
     builds = compile_candidate(request, settings).builds
-    export(subject, "cuda", tmp_path / "export")
+    export(exported, "cuda", tmp_path / "export")
     # Their own namespaces in front of them: routes only, the dispatch has no kernel.
-    sources = sorted((tmp_path / "export" / "src").glob(f"{subject.name}_*.cu"))
-    words = [str(toolchain.nvcc), "-ccbin", str(toolchain.gxx), *nvcc_flags(subject)]
-    words += [gencode(subject), "-Werror", "all-warnings"]
+    sources = sorted((tmp_path / "export" / "src").glob(f"{exported.name}_*.cu"))
+    words = [str(toolchain.nvcc), "-ccbin", str(toolchain.gxx), *nvcc_flags(exported)]
+    words += [gencode(exported), "-Werror", "all-warnings"]
     exported = built(sources, words, tmp_path / "kept")
     assert sorted(exported) == sorted(machine_code(Path(build.cubin_path)) for build in builds)

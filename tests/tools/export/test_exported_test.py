@@ -12,7 +12,7 @@ import pytest
 
 from kopt.kernels.problem import Problem
 from kopt.tools.export.folder_files import folder_files
-from support.exports import tiny_subject, write_files
+from support.exports import exported_tiny, write_files
 from support.tiny_problem import BODY, HEADER, tiny_problem
 
 CALL = """\
@@ -38,7 +38,7 @@ def problem(tmp_path_factory: pytest.TempPathFactory) -> Problem:
 
 def run_test(problem: Problem, folder: Path, damage: str) -> tuple[int, str]:
     """Return exit code and output of an export's test with another `call.py`."""
-    files = folder_files(tiny_subject(problem, HEADER + BODY), "cuda")
+    files = folder_files(exported_tiny(problem, HEADER + BODY), "cuda")
     write_files({**files, "test/call.py": CALL.replace("DAMAGE", damage)}, folder)
     command = [sys.executable, str(folder / "test" / "run.py"), "--seeds", "1,5"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
@@ -71,7 +71,7 @@ def test_a_wrong_element_an_unwritten_row_and_a_changed_input_fail(
 
 
 def test_a_module_that_is_missing_is_named(problem: Problem, tmp_path: Path) -> None:
-    files = folder_files(tiny_subject(problem, HEADER + BODY), "cuda")
+    files = folder_files(exported_tiny(problem, HEADER + BODY), "cuda")
     write_files({**files, "test/call.py": "import no_such_module"}, tmp_path)
     command = [sys.executable, str(tmp_path / "test" / "run.py")]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -82,7 +82,7 @@ def test_a_module_that_is_missing_is_named(problem: Problem, tmp_path: Path) -> 
 def test_a_program_that_finds_no_gpu_ends_the_test_with_its_words(
     problem: Problem, tmp_path: Path
 ) -> None:
-    write_files(folder_files(tiny_subject(problem, HEADER + BODY), "cuda"), tmp_path)
+    write_files(folder_files(exported_tiny(problem, HEADER + BODY), "cuda"), tmp_path)
     program = tmp_path / "build" / "run_case"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho no GPU >&2\nexit 1\n")
@@ -94,7 +94,7 @@ def test_a_program_that_finds_no_gpu_ends_the_test_with_its_words(
 
 
 def test_the_problem_goes_along_without_its_folder(problem: Problem) -> None:
-    files = folder_files(tiny_subject(problem, HEADER + BODY), "cuda")
+    files = folder_files(exported_tiny(problem, HEADER + BODY), "cuda")
     document = json.loads(files["test/problem.json"])
     assert "folder" not in document
     assert [one["name"] for one in document["workloads"]] == ["b8xh64", "b32xh256"]

@@ -7,18 +7,18 @@ import pytest
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
+from kopt.tools.export.exported_kernel import ExportedKernel
 from kopt.tools.export.host_screen import refuse_host_code
-from kopt.tools.export.subject import ExportSubject
-from support.exports import sample_subject
+from support.exports import exported_sample
 
 pytestmark = pytest.mark.slow  # compiles exports
 
 
-def with_code(added: str) -> ExportSubject:
+def with_code(added: str) -> ExportedKernel:
     """Return a sound sample with `added` behind its own code."""
-    subject = sample_subject("good_variants_by_shape")
-    source = f"{subject.candidate.source}\n{added}\n"
-    return replace(subject, candidate=Candidate(source, "mine.cu"))
+    exported = exported_sample("good_variants_by_shape")
+    source = f"{exported.candidate.source}\n{added}\n"
+    return replace(exported, candidate=Candidate(source, "mine.cu"))
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_what_a_build_of_kopt_refuses_is_not_exported(added: str, settings: Sett
 def test_a_sound_kernel_brings_no_host_code_that_runs_by_itself(
     name: str, settings: Settings
 ) -> None:
-    refuse_host_code(sample_subject(name), settings)
+    refuse_host_code(exported_sample(name), settings)
 
 
 def test_constants_are_no_host_code(settings: Settings) -> None:

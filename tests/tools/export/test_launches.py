@@ -10,11 +10,11 @@ from kopt.config.settings import Settings
 from kopt.tools.cuda.include_tree import cuda_include_folders
 from kopt.tools.cuda.toolchain import FoundToolchain
 from kopt.tools.export.device_code import device_code
+from kopt.tools.export.exported_kernel import gencode, nvcc_flags
 from kopt.tools.export.folder_files import source_files
 from kopt.tools.export.routes import plan_routes
 from kopt.tools.export.signature import Signature
-from kopt.tools.export.subject import gencode, nvcc_flags
-from support.exports import tiny_subject, write_files
+from support.exports import exported_tiny, write_files
 from support.tiny_problem import tiny_problem
 
 SUPPORT = Path(__file__).parents[2] / "support"
@@ -72,14 +72,14 @@ def recorded(
 ) -> list[str]:
     """Return every call of the runtime that one call of the launcher makes."""
     folder = tmp_path_factory.mktemp("launches")
-    subject = tiny_subject(tiny_problem(tmp_path_factory.mktemp("problem")), SOURCE)
-    code = device_code(subject.candidate.source)
-    signature = Signature(subject, code.alignment_bytes)
-    files = source_files(signature, plan_routes(subject), code)
+    exported = exported_tiny(tiny_problem(tmp_path_factory.mktemp("problem")), SOURCE)
+    code = device_code(exported.candidate.source)
+    signature = Signature(exported, code.alignment_bytes)
+    files = source_files(signature, plan_routes(exported), code)
     write_files({**files, "main.cpp": MAIN}, folder)
-    nvcc = [str(toolchain.nvcc), "-ccbin", str(toolchain.gxx), *nvcc_flags(subject)]
+    nvcc = [str(toolchain.nvcc), "-ccbin", str(toolchain.gxx), *nvcc_flags(exported)]
     built = [str(folder / "route.o"), str(folder / "scale_rows_all.cu")]
-    subprocess.run([*nvcc, gencode(subject), "-c", "-o", *built], check=True)
+    subprocess.run([*nvcc, gencode(exported), "-c", "-o", *built], check=True)
     includes = [f"-I{path}" for path in (folder, *cuda_include_folders())]
     sources = [folder / "main.cpp", SUPPORT / "recording_cudart.cpp", folder / "scale_rows.cu"]
     words = [settings.gxx, "-std=c++17", *includes, str(folder / "route.o"), "-x", "c++"]

@@ -10,18 +10,18 @@ import pytest
 from kopt.config.errors import ToolError
 from kopt.kernels.problem import Problem, tensor_shape
 from kopt.kernels.problem_loader import load_problem, load_problems
+from kopt.tools.export.exported_kernel import ExportedKernel
 from kopt.tools.export.folder_files import Files, folder_files
-from kopt.tools.export.subject import ExportSubject
-from support.exports import reference_subject, tiny_subject
+from support.exports import exported_reference, exported_tiny
 from support.tiny_problem import BODY, HEADER, ORACLE, tiny_problem, write_tiny_problem
 from support.trace_rules import check_definition, check_solution, check_workload_line
 
 
-def first_workload(kernel: str) -> ExportSubject:
+def first_workload(kernel: str) -> ExportedKernel:
     """Return the reference kernel of a problem that has one workload alone."""
-    subject = reference_subject(kernel)
-    fields = {"workloads": subject.problem.workloads[:1]}
-    return replace(subject, problem=subject.problem.model_copy(update=fields))
+    exported = exported_reference(kernel)
+    fields = {"workloads": exported.problem.workloads[:1]}
+    return replace(exported, problem=exported.problem.model_copy(update=fields))
 
 
 def documents(files: Files, folder: str) -> list[dict[str, Any]]:
@@ -34,8 +34,8 @@ def documents(files: Files, folder: str) -> list[dict[str, Any]]:
     ids=lambda problem: problem.name,
 )
 def test_every_problem_with_a_reference_gives_a_valid_data_set(problem: Problem) -> None:
-    subject = first_workload(problem.kernel_ids[0])
-    files = folder_files(subject, "flashinfer-trace")
+    exported = first_workload(problem.kernel_ids[0])
+    files = folder_files(exported, "flashinfer-trace")
     (definition,) = documents(files, "definitions")
     (solution,) = documents(files, "solutions")
     (line,) = documents(files, "workloads")
@@ -70,8 +70,8 @@ def test_what_is_updated_in_place_is_copied_to_the_output_first() -> None:
 
 
 def test_tables_and_scales_come_from_a_safetensors_file() -> None:
-    subject = first_workload("rope_quantize_fp8_n8xh128")
-    files = folder_files(subject, "flashinfer-trace")
+    exported = first_workload("rope_quantize_fp8_n8xh128")
+    files = folder_files(exported, "flashinfer-trace")
     (line,) = documents(files, "workloads")
     kinds = {name: value["type"] for name, value in line["workload"]["inputs"].items()}
     assert kinds == {
@@ -93,9 +93,9 @@ def test_outputs_that_are_partly_left_alone_are_refused(tmp_path: Path) -> None:
     oracle = ORACLE.replace("dtype=bool)", "dtype=bool)\n    written[-1] = False")
     (folder / "oracle.py").write_text(oracle)
     with pytest.raises(ToolError, match="scale_rows_b8xh64 may leave elements of out as they were"):
-        folder_files(tiny_subject(load_problem(folder), HEADER + BODY), "flashinfer-trace")
+        folder_files(exported_tiny(load_problem(folder), HEADER + BODY), "flashinfer-trace")
 
 
 def test_a_problem_without_a_reference_says_which_file_to_write(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"torch_reference\.py is missing"):
-        folder_files(tiny_subject(tiny_problem(tmp_path), HEADER + BODY), "flashinfer-trace")
+        folder_files(exported_tiny(tiny_problem(tmp_path), HEADER + BODY), "flashinfer-trace")

@@ -17,7 +17,7 @@ from kopt.tools.export.trace_form import safetensors_bytes
 from kopt.tools.imports.flashinfer_trace import trace_tasks
 from kopt.tools.imports.safetensors_file import stored_tensor
 from kopt.tools.imports.trace_records import ConstAxis, Definition, WorkloadLine
-from support.exports import reference_subject, write_files
+from support.exports import exported_reference, write_files
 from support.foreign_checkouts import definition, workload, write_trace
 
 EXPORTED = [p for p in load_problems().values() if (p.folder / "torch_reference.py").is_file()]
@@ -122,7 +122,7 @@ def test_a_folder_without_definitions_is_no_data_set(tmp_path: Path) -> None:
 @pytest.mark.slow  # draws the inputs of every workload
 @pytest.mark.parametrize("problem", EXPORTED, ids=lambda problem: problem.name)
 def test_what_kopt_exports_comes_back_equal(problem: Problem, tmp_path: Path) -> None:
-    files = folder_files(reference_subject(problem.kernel_ids[0]), "flashinfer-trace")
+    files = folder_files(exported_reference(problem.kernel_ids[0]), "flashinfer-trace")
     parts = ("definitions", "workloads", "blob")
     kept = {path: text for path, text in files.items() if path.split("/")[0] in parts}
     root = write_files(kept, tmp_path)

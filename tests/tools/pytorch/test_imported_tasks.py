@@ -15,7 +15,7 @@ from kopt.tools.imports.foreign_task import Selection
 from kopt.tools.imports.imported_task import ImportedSuite
 from kopt.tools.imports.stage import SuiteImportRequest, import_suite
 from kopt.tools.suite.suite_file import load_suite
-from support.exports import reference_subject, write_files
+from support.exports import exported_reference, write_files
 from support.foreign_checkouts import (
     RANDOM,
     SCALED,
@@ -103,7 +103,7 @@ def test_a_task_becomes_a_problem_that_computes_what_it_says(
 def test_an_exported_definition_comes_back_as_the_same_function(
     tmp_path: Path, settings: Settings
 ) -> None:
-    files = folder_files(reference_subject("silu_and_mul_b8xh14336"), "flashinfer-trace")
+    files = folder_files(exported_reference("silu_and_mul_b8xh14336"), "flashinfer-trace")
     checkout = write_files(dict(files), tmp_path / "set")
     result = _imported("trace", checkout, tmp_path / "suite", settings)
     assert [row.outcome for row in result.tasks] == ["imported"]

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from kopt.config.errors import ToolError
+from kopt.tools.export.exported_kernel import ExportedKernel
 from kopt.tools.export.folder_files import folder_files
 from kopt.tools.export.stage import export
-from kopt.tools.export.subject import ExportSubject
 from kopt.tools.pytorch.torch_library import load_torch
-from support.exports import reference_subject
-from support.stand_in_kernels import StandIn, imported_subject, registering
+from support.exports import exported_reference
+from support.stand_in_kernels import StandIn, exported_import, registering
 from support.torch_sources import HEAD
 
 pytestmark = pytest.mark.slow  # torch.export and dynamo are loaded, 10 s
@@ -71,9 +71,9 @@ if __name__ == "__main__":
 
 
 @pytest.fixture(scope="module")
-def subject(tmp_path_factory: pytest.TempPathFactory) -> ExportSubject:
+def exported(tmp_path_factory: pytest.TempPathFactory) -> ExportedKernel:
     """Return the first kernel of a module with every kind of state."""
-    return imported_subject(tmp_path_factory.mktemp("imported"), NAME, TEXT)
+    return exported_import(tmp_path_factory.mktemp("imported"), NAME, TEXT)
 
 
 def _original(seed: int = 1) -> Any:
@@ -85,14 +85,14 @@ def _original(seed: int = 1) -> Any:
 
 @pytest.fixture(scope="module")
 def module(
-    subject: ExportSubject, tmp_path_factory: pytest.TempPathFactory
+    exported: ExportedKernel, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[ModuleType]:
     """Yield module.py of the export, its package built with the stand-in."""
     folder = tmp_path_factory.mktemp("exported") / "out"
-    export(subject, "torch", folder, module=True)
+    export(exported, "torch", folder, module=True)
     with pytest.MonkeyPatch.context() as patch:
         extension = importlib.import_module("torch.utils.cpp_extension")
-        patch.setattr(extension, "load", registering(subject.problem))
+        patch.setattr(extension, "load", registering(exported.problem))
         patch.setattr(sys, "path", [str(folder), *sys.path])
         patch.delitem(sys.modules, NAME, raising=False)  # the user's file, while it was imported
         yield importlib.import_module(f"{NAME}.module")
@@ -149,7 +149,7 @@ def test_torch_compile_keeps_the_operator(module: ModuleType) -> None:
 
 
 def test_fake_tensors_have_the_outputs_shapes_and_opcheck_agrees(
-    module: ModuleType, subject: ExportSubject
+    module: ModuleType, exported: ExportedKernel
 ) -> None:
     mode: Any = importlib.import_module("torch._subclasses.fake_tensor").FakeTensorMode
     with mode(allow_non_fake_inputs=True) as fake, torch.no_grad():
@@ -157,8 +157,8 @@ def test_fake_tensors_have_the_outputs_shapes_and_opcheck_agrees(
         found = made(fake.from_tensor(torch.empty(ROWS, 32)), 2.0)
     assert [tuple(one.shape) for one in found] == [(ROWS, 32), (ROWS, 32)]
     tensors = tuple(
-        torch.rand([subject.problem.workloads[-1].axes[axis] for axis in one.shape])
-        for one in subject.problem.tensors
+        torch.rand([exported.problem.workloads[-1].axes[axis] for axis in one.shape])
+        for one in exported.problem.tensors
     )
     operator = getattr(torch.ops.kopt, NAME).default
     torch.library.opcheck(operator, tensors, test_utils=("test_schema", "test_faketensor"))
@@ -175,14 +175,14 @@ class Evaluated:
 
 
 @pytest.fixture
-def evaluated(subject: ExportSubject, monkeypatch: pytest.MonkeyPatch) -> Evaluated:
+def evaluated(exported: ExportedKernel, monkeypatch: pytest.MonkeyPatch) -> Evaluated:
     """Load the export as the evaluator does."""
-    text = str(folder_files(subject, "kernelbench")["model_new.py"])
+    text = str(folder_files(exported, "kernelbench")["model_new.py"])
     built: list[dict[str, Any]] = []
 
     def load_inline(**asked: Any) -> SimpleNamespace:
         built.append(asked)
-        return SimpleNamespace(kopt_run=StandIn(subject.problem))
+        return SimpleNamespace(kopt_run=StandIn(exported.problem))
 
     extension = importlib.import_module("torch.utils.cpp_extension")
     monkeypatch.setattr(extension, "load_inline", load_inline)
@@ -237,27 +237,27 @@ def test_one_text_holds_all_sources_and_names_the_function(evaluated: Evaluated)
     assert "-gencode=arch=compute_90a,code=sm_90a" in asked["extra_cuda_cflags"]
 
 
-def test_other_problems_have_no_module(tmp_path: Path, subject: ExportSubject) -> None:
-    packaged = reference_subject("silu_and_mul_b8xh14336")
+def test_other_problems_have_no_module(tmp_path: Path, exported: ExportedKernel) -> None:
+    packaged = exported_reference("silu_and_mul_b8xh14336")
     for form, module in (("torch", True), ("kernelbench", False)):
         with pytest.raises(ToolError, match="silu_and_mul was not imported from PyTorch"):
             folder_files(packaged, form, module=module)  # type: ignore[arg-type] # a form
-    kept = subject.problem.folder / "import.json"
+    kept = exported.problem.folder / "import.json"
     text = kept.read_text("utf-8").replace('"returns": "tuple"', '"returns": "other"')
     folder = tmp_path / NAME
     folder.mkdir()
-    for path in subject.problem.folder.iterdir():
+    for path in exported.problem.folder.iterdir():
         (folder / path.name).write_bytes(path.read_bytes())
     (folder / "import.json").write_text(text, "utf-8")
-    other = subject.problem.model_copy(update={"folder": folder})
+    other = exported.problem.model_copy(update={"folder": folder})
     with pytest.raises(ToolError, match="more than tensors in a row"):
-        folder_files(replace(subject, problem=other), "torch", module=True)
+        folder_files(replace(exported, problem=other), "torch", module=True)
 
 
-def test_the_test_of_an_export_has_graph_and_arrays(subject: ExportSubject) -> None:
-    files = folder_files(subject, "torch")
-    kept = {path.name for path in subject.problem.folder.glob("*.npy")}
+def test_the_test_of_an_export_has_graph_and_arrays(exported: ExportedKernel) -> None:
+    files = folder_files(exported, "torch")
+    kept = {path.name for path in exported.problem.folder.glob("*.npy")}
     assert kept
     for name in ("graph.json", *kept):
-        assert files[f"test/{name}"] == (subject.problem.folder / name).read_bytes()
+        assert files[f"test/{name}"] == (exported.problem.folder / name).read_bytes()
     assert "test/kopt_oracle/tools/pytorch/oracle.py" in files

@@ -15,7 +15,7 @@ FORMS: tuple[Form, ...] = ("cuda", "torch", "tvm-ffi", "flashinfer-trace", "kern
 
 
 @dataclass(frozen=True)
-class ExportSubject(Case):
+class ExportedKernel(Case):
     """A kernel to export, at any workload of its problem."""
 
     arch: str = field(kw_only=True)
@@ -60,9 +60,9 @@ class ExportSubject(Case):
         return self.problem.name
 
 
-def nvcc_flags(subject: ExportSubject) -> tuple[str, ...]:
+def nvcc_flags(exported: ExportedKernel) -> tuple[str, ...]:
     """Return the flags of nvcc, the target left out."""
-    header = subject.header
+    header = exported.header
     flags = ["-std=c++20", "-O3", "--expt-relaxed-constexpr"]
     if header.flags.fast_math:
         flags.append("--use_fast_math")
@@ -71,12 +71,12 @@ def nvcc_flags(subject: ExportSubject) -> tuple[str, ...]:
     return tuple(flags)
 
 
-def gencode(subject: ExportSubject) -> str:
+def gencode(exported: ExportedKernel) -> str:
     """Return the flag that names the target."""
-    number = subject.arch.removeprefix("sm_")
+    number = exported.arch.removeprefix("sm_")
     return f"-gencode=arch=compute_{number},code=sm_{number}"
 
 
-def flags_without_standard(subject: ExportSubject) -> list[str]:
+def flags_without_standard(exported: ExportedKernel) -> list[str]:
     """Return nvcc's flags for a binding, whose library chooses the C++ standard itself."""
-    return [flag for flag in nvcc_flags(subject) if not flag.startswith("-std")]
+    return [flag for flag in nvcc_flags(exported) if not flag.startswith("-std")]

@@ -7,19 +7,22 @@ Each works as printed, whatever the result was. What an MCP client is told is in
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.promotion_result import PromotionResult
 from kopt.kernels.status import Status, Verdict
-from kopt.search.reports.run_report import RunReport
-from kopt.search.step.result import StepResult
-from kopt.tools.export.stage import ExportResult
 from kopt.tools.facts.next_command import NextCommand
 from kopt.tools.facts.wording import tune_words
 
 from .views.compile_view import CompiledFile
+
+if TYPE_CHECKING:
+    from kopt.search.reports.run_report import RunReport
+    from kopt.search.step.result import StepResult
+    from kopt.tools.export.stage import ExportResult
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ def after_promotion(file: NamedFile, result: PromotionResult) -> NextCommand:
     return NextCommand(file.call("profile"), "what limits it")
 
 
-def after_run(report: RunReport, start: Path) -> tuple[NextCommand, ...]:
+def after_run(report: "RunReport", start: Path) -> tuple[NextCommand, ...]:
     """Return what follows: the winner as code and its time, or what the start or the run lacks.
 
     Args:
@@ -134,7 +137,7 @@ def after_run(report: RunReport, start: Path) -> tuple[NextCommand, ...]:
     return (NextCommand(("kopt", "runs", "report", report.run), "what was tried, as a page"),)
 
 
-def after_step(result: StepResult, files: Sequence[Path]) -> NextCommand:
+def after_step(result: "StepResult", files: Sequence[Path]) -> NextCommand:
     """Return what the step says comes next, with the files that it was given."""
     step = ("kopt", "step", "--run", result.run)
     names = " and ".join(file.name for file in files)
@@ -155,6 +158,6 @@ def after_step(result: StepResult, files: Sequence[Path]) -> NextCommand:
             return NextCommand(again, f"once {names} {'are' if len(files) > 1 else 'is'} {done}")
 
 
-def after_export(result: ExportResult) -> NextCommand:
+def after_export(result: "ExportResult") -> NextCommand:
     """Return what tells how to build, test and use the export."""
     return NextCommand(("cat", f"{result.folder}/README.md"), "how to build, test and use it")

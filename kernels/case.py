@@ -40,7 +40,7 @@ class Case:
         path = self.problem.folder / "reference.cu"
         return path.is_file() and path.read_bytes() == self.candidate.source.encode()
 
-    @property
+    @cached_property
     def parsed(self) -> HeaderOutcome:
         """The candidate's header, or the mistakes in it."""
         return parse_header(self.candidate, self.problem)

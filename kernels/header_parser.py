@@ -17,7 +17,7 @@ from .header import CandidateHeader, HeaderOutcome, Variant
 from .header_scope import Scope
 from .problem import Problem
 from .record import Diagnostic, Findings
-from .strict_yaml import Mapping, Scalar, Sequence, YamlError, load_yaml
+from .strict_yaml import Mapping, Node, Scalar, Sequence, YamlError, load_yaml
 from .yaml_records import read_record
 
 _OPENING = re.compile(r"/\*[ \t]*(?=kopt[ \t]*:)")
@@ -45,7 +45,7 @@ def parse_header(candidate: Candidate, problem: Problem) -> HeaderOutcome:
     if end < 0:
         return _refused(Diagnostic(message="the header comment is never closed by */", line=1))
     try:
-        root = load_yaml(source[opening.end() : end])
+        root = _tree(source[opening.end() : end])
     except YamlError as error:
         return _refused(_yaml_mistake(error, source[:end]))
     findings = Findings()
@@ -67,6 +67,11 @@ def parse_header(candidate: Candidate, problem: Problem) -> HeaderOutcome:
     return HeaderOutcome(header=header)
 
 
+@lru_cache(maxsize=64)  # a full check asks for one header at some hundred drawn shapes
+def _tree(header: str) -> Node:
+    return load_yaml(header)
+
+
 def _with_variants(header: CandidateHeader) -> CandidateHeader:
     if header.variants:
         return header
@@ -84,7 +89,7 @@ def declared_macros(source: str) -> frozenset[str]:
     if opening is None or end < 0:
         return frozenset()
     try:
-        root = load_yaml(source[opening.end() : end])
+        root = _tree(source[opening.end() : end])
     except YamlError:
         return frozenset()
     entries = root.entries if isinstance(root, Mapping) else {}

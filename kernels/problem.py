@@ -210,8 +210,11 @@ class Problem(SparseRecord):
         return tolerance
 
     def __hash__(self) -> int:
-        """Return a hash that equal problems share, so that work on one is done once."""
-        return hash((self.name, self.folder))
+        """Return a hash that equal problems share, so that work on one is done once.
+
+        With the workloads, in which the problems of shapes that are drawn for a check differ.
+        """
+        return hash((self.name, self.folder, tuple(one.name for one in self.workloads)))
 
     @property
     def kernel_ids(self) -> tuple[str, ...]:

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from kopt.kernels import header_parser
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
+from kopt.kernels.strict_yaml import Node, load_yaml
 from support.tiny_problem import HEADER, tiny_candidate, tiny_problem
 
 
@@ -20,6 +22,24 @@ def test_a_header_is_parsed_once_for_a_case_and_all_that_is_derived(case: Case) 
         assert case.at(workload).with_tune(case.choices[-1]).header is case.header
     again = Case(case.problem, case.workload, tiny_candidate(HEADER))
     assert again.header is case.header
+
+
+def test_a_header_is_read_once_however_many_workloads_are_added_to_its_problem(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def counted(text: str) -> Node:
+        read.append(text)
+        return load_yaml(text)
+
+    monkeypatch.setattr(header_parser, "load_yaml", counted)
+    candidate = tiny_candidate(HEADER.replace("family: other", "family: other  # of this test"))
+    for number in range(5):
+        drawn = case.workload.model_copy(update={"name": f"drawn_{number}"})
+        problem = case.problem.model_copy(update={"workloads": (case.workload, drawn)})
+        assert Case(problem, drawn, candidate).header is not None
+    assert len(read) == 1
 
 
 def test_tune_values_that_are_left_out_have_their_default(case: Case) -> None:

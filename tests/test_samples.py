@@ -5,7 +5,12 @@ The candidates are those of `kopt selftest`, with what must come out written in 
 
 import pytest
 
+from kopt.config.settings import DEFAULT_ARCH
+from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
+from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.status import Status
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.selftest.sample import ShippedSample, read_samples
 from support.checked_samples import CheckedSamples
 from support.samples import describe, is_nightly
@@ -41,6 +46,19 @@ def test_sample_gets_its_status(sample: ShippedSample, checked_samples: CheckedS
     if sample.marked_lines:
         named = {diagnostic.line for diagnostic in result.diagnostics}
         assert named & sample.marked_lines, found
+
+
+@pytest.mark.slow  # compiles every sample once more
+@pytest.mark.nightly
+@pytest.mark.parametrize("sample", SAMPLES, ids=_name)
+def test_nvcc_compiles_a_sample_as_nvrtc_does(
+    sample: ShippedSample, checked_samples: CheckedSamples
+) -> None:
+    problem, workload = find_kernel(sample.kernel, sample.path.parent / "problems")
+    case = Case(problem, workload, read_candidate(sample.path))
+    compiled = compile_candidate(CompileRequest(case, (DEFAULT_ARCH,)), checked_samples.settings)
+    before = checked_samples.result(sample).compiled
+    assert (compiled.status, compiled.diagnostics) == (before.status, before.diagnostics)
 
 
 def test_every_good_sample_passes_the_full_level() -> None:

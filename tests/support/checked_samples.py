@@ -1,4 +1,7 @@
-"""The results of the samples on the simulator: each is checked once in a test run."""
+"""The results of the samples on the simulator: each is checked once in a test run.
+
+NVRTC compiles them, in half the time of nvcc, to which goes what it cannot compile.
+"""
 
 import fcntl
 import pickle
@@ -26,6 +29,7 @@ class CheckedSamples:
         with kept.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not kept.exists():
-                kept.write_bytes(pickle.dumps(check_sample(sample, self.settings)))
+                found = check_sample(sample, self.settings, compiler="nvrtc")
+                kept.write_bytes(pickle.dumps(found))
         result: CheckResult = pickle.loads(kept.read_bytes())
         return result

@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.check_result import CheckResult
+from kopt.tools.cuda.compile_job import Compiler
 from kopt.tools.devices.device import Device
 from kopt.tools.selftest import sample as samples
 from kopt.tools.selftest.sample import ShippedSample
@@ -29,9 +30,10 @@ def check_sample(
     settings: Settings,
     device: Device | None = None,
     arch: str = DEFAULT_ARCH,
+    compiler: Compiler = "nvcc",
 ) -> CheckResult:
     """Check `sample` at its own level, on the simulator if no device is given."""
-    return samples.check_sample(sample, device or SimDevice(settings), arch, settings)
+    return samples.check_sample(sample, device or SimDevice(settings), arch, settings, compiler)
 
 
 def describe(result: CheckResult) -> str:

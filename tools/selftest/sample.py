@@ -23,6 +23,7 @@ from kopt.kernels.check_result import CheckLevel, CheckResult
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.status import Status
 from kopt.tools.check.stage import CheckRequest, check_candidate
+from kopt.tools.cuda.compile_job import Compiler
 from kopt.tools.devices.device import Device, ExecutionOutcome, ExecutionRequest, Program
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -115,7 +116,11 @@ class _Hurried:
 
 
 def check_sample(
-    sample: ShippedSample, device: Device, arch: str, settings: Settings
+    sample: ShippedSample,
+    device: Device,
+    arch: str,
+    settings: Settings,
+    compiler: Compiler = "nvcc",
 ) -> CheckResult:
     """Return what a check of `sample` finds: at its own level, on a GPU at level full.
 
@@ -131,4 +136,5 @@ def check_sample(
     if limit_s is not None:
         device = _Hurried(device, limit_s)
     level = sample.level if device.gpu is None else "full"
-    return check_candidate(CheckRequest(case, level, arch=arch), device, settings)
+    request = CheckRequest(case, level, compiler=compiler, arch=arch)
+    return check_candidate(request, device, settings)

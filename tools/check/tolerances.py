@@ -59,6 +59,13 @@ FLOAT32_WINDOW = 2.0**-16
 """Relative error of a float32 output that is not a scale: 256 float32 ulp, room for fast-math
 approximations (2 ulp each) and sums in any order; `Expected.slack` covers cancellation."""
 
+FLOAT32_FLUSHED = 2.0**-126
+"""Absolute error that any float32 result may have: the least normal number.
+
+Below it a step is no smaller than 2^-149, so that a relative window is narrower than rounding, and
+fast-math code flushes to zero (CUDA C++ Programming Guide, `-ftz=true`).
+"""
+
 FLOAT64_WINDOW = 2.0**-40
 """Relative error of a float64 output: 2^13 of its ulp, room for sums in any order, exponentials of
 large arguments, and the oracle, which is no more exact. What is computed in float32 is refused: its

@@ -149,7 +149,19 @@ def _host_compiler(settings: Settings) -> dict[str, str]:
     What else they name may lie in folders that the worker cannot read.
     """
     gxx = shutil.which(settings.gxx)
-    return {} if gxx is None else {"CC": gxx, "CXX": gxx}
+    if gxx is None:
+        return {}
+    gcc = _c_compiler(Path(gxx))
+    return {"CXX": gxx} | ({} if gcc is None else {"CC": gcc})
+
+
+def _c_compiler(gxx: Path) -> str | None:
+    """Return the C compiler beside a C++ one, else any: Triton builds C that is no C++."""
+    name = gxx.name.replace("clang++", "clang").replace("g++", "gcc").replace("c++", "cc")
+    beside = gxx.with_name(name)
+    if name != gxx.name and beside.is_file():
+        return str(beside)
+    return shutil.which("cc") or shutil.which("gcc")
 
 
 def _build_programs(environment: Mapping[str, str]) -> list[Path]:

@@ -121,3 +121,23 @@ def test_folders_that_library_variables_name_are_readable_but_no_home(
     assert driver in policy.readable
     assert home not in policy.readable
     assert tmp_path not in policy.readable
+
+
+@pytest.mark.parametrize(
+    ("gxx", "gcc"), [("g++-13", "gcc-13"), ("clang++", "clang"), ("x86_64-linux-gnu-g++", None)]
+)
+def test_libraries_build_c_with_the_c_compiler_beside_that_of_cxx(
+    settings: Settings, tmp_path: Path, gxx: str, gcc: str | None
+) -> None:
+    for name in filter(None, (gxx, gcc)):
+        program = tmp_path / name
+        program.write_text("#!/bin/sh\n", encoding="utf-8")
+        program.chmod(0o755)
+
+    environment = worker_policy(
+        WorkerSpec(ENGINE), tmp_path, replace(settings, gxx=str(tmp_path / gxx))
+    ).environment
+
+    assert environment["CXX"] == str(tmp_path / gxx)
+    assert environment.get("CC") != environment["CXX"]
+    assert gcc is None or environment["CC"] == str(tmp_path / gcc)

@@ -64,5 +64,5 @@ def test_builds_of_an_export_hold_the_machine_code_that_was_checked(
     sources = sorted((tmp_path / "export" / "src").glob(f"{exported.name}_*.cu"))
     words = [str(toolchain.nvcc), "-ccbin", str(toolchain.gxx), *nvcc_flags(exported)]
     words += [gencode(exported), "-Werror", "all-warnings"]
-    exported = built(sources, words, tmp_path / "kept")
-    assert sorted(exported) == sorted(machine_code(Path(build.cubin_path)) for build in builds)
+    machine_codes = built(sources, words, tmp_path / "kept")
+    assert sorted(machine_codes) == sorted(machine_code(Path(build.cubin_path)) for build in builds)

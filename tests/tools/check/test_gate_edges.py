@@ -21,8 +21,8 @@ from kopt.tools.check.code_gate import (
 )
 from kopt.tools.check.number_formats import E2M1
 from kopt.tools.check.output import Finding, Output
-from kopt.tools.check.plain_gates import exact_gate, float_gate, untouched_gate
-from kopt.tools.check.tolerances import CODE_WINDOW, FLOAT32_WINDOW, FLOAT_SCALE_WINDOW
+from kopt.tools.check.plain_gates import exact_gate, untouched_gate
+from kopt.tools.check.tolerances import CODE_WINDOW, FLOAT_SCALE_WINDOW
 from kopt.tools.check.unwritten_gate import POISONS, other_poison, unwritten_gate
 from support.small_outputs import small_output
 
@@ -218,47 +218,6 @@ def test_a_scale_is_one_step_off_only_beside_the_boundary(
     exact: float, got: int, right: int, is_accepted: bool
 ) -> None:
     assert (code_scale_gate(_e4m3(exact, got, right)) is None) is is_accepted
-
-
-@pytest.mark.parametrize(
-    ("value", "slack", "is_accepted"),
-    [
-        (4 + 4 * FLOAT32_WINDOW, None, True),
-        (4 + 5 * FLOAT32_WINDOW, None, False),
-        (4 - 4 * FLOAT32_WINDOW, None, True),
-        (4 - 5 * FLOAT32_WINDOW, None, False),
-        (4.5 + 4 * FLOAT32_WINDOW, 0.5, True),
-        (4.5 + 4 * FLOAT32_WINDOW, 0.25, False),
-    ],
-)
-def test_a_float32_result_is_right_up_to_the_edges_of_its_window(
-    value: float, slack: float | None, is_accepted: bool
-) -> None:
-    right, got = np.full(1, 4.0, np.float32), np.asarray([value], np.float32)
-    output = small_output("float32", [4.0], right, got, slack=slack)
-    assert (float_gate(output) is None) is is_accepted
-
-
-@pytest.mark.parametrize(
-    ("exact", "got", "is_accepted"),
-    [
-        (5.6829e-42, 0.0, True),
-        (5.6829e-42, 5.6845e-42, True),
-        (2.0**-120, 0.0, False),
-        (0.0, 2.0**-125, False),
-    ],
-)
-def test_float32_results_below_the_normal_numbers_may_be_flushed_and_no_others(
-    exact: float, got: float, is_accepted: bool
-) -> None:
-    right = np.asarray([exact], np.float32)
-    output = small_output("float32", [exact], right, np.asarray([got], np.float32))
-    assert (float_gate(output) is None) is is_accepted
-
-
-def test_a_number_where_a_float32_infinity_is_right_is_refused() -> None:
-    right, got = np.asarray([np.inf], np.float32), np.ones(1, np.float32)
-    assert float_gate(small_output("float32", [np.inf], right, got)) is not None
 
 
 @pytest.mark.parametrize(

@@ -58,10 +58,10 @@ class CaseData:
 
 @dataclass(frozen=True)
 class Repeats:
-    """The smaller case whose rows a case repeats, and where each is found first."""
+    """The smaller case whose rows a case repeats, and where one copy of each is."""
 
     drawn: CaseData
-    first_copies: Callable[[str, npt.NDArray[Any]], npt.NDArray[Any]]
+    one_copy: Callable[[str, npt.NDArray[Any]], npt.NDArray[Any]]
     """Takes an output's name and its array; gives that of the smaller case, in storage shape."""
     places: Callable[[str, npt.NDArray[np.int64]], npt.NDArray[np.int64]]
     """Takes an output's name and logical indices of the smaller case; gives those of the case."""

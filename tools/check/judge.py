@@ -4,7 +4,7 @@ Scales come before the codes that are read through them, so that a wrong scale i
 and not as many wrong codes. Within an output: NaN first, then bytes that had to stay, then the gate
 of its format, then errors that all point one way. The first finding ends the run.
 
-Where rows repeat, so do their errors: which way these point is judged on the first copy of each.
+Where rows repeat, so do their errors: which way these point is judged on one copy of each.
 """
 
 from collections.abc import Mapping
@@ -72,12 +72,12 @@ def judge(data: CaseData, arrays: Mapping[str, npt.NDArray[Any]], poison: int) -
 
 
 def _drawn_outputs(data: CaseData, outputs: dict[str, Output]) -> dict[str, Output]:
-    """Return the outputs with the first copy of each row; `outputs` where no row repeats."""
+    """Return the outputs with one copy of each row; `outputs` where no row repeats."""
     repeats = data.repeats
     if repeats is None:
         return outputs
     return {
-        name: Output(name, reference, repeats.first_copies(name, outputs[name].array))
+        name: Output(name, reference, repeats.one_copy(name, outputs[name].array))
         for name, reference in repeats.drawn.references.items()
     }
 

@@ -131,9 +131,11 @@ class _Repeating:
     def repeated(self, drawn: CaseData) -> CaseData:
         """Return the case with the rows of `drawn`, in an order that depends on the seed."""
         axes, fewer = self.key.workload.axes, self.smaller.workload.axes
-        order = _chance(self.key).permutation(axes[self.row_axis])
+        chance = _chance(self.key)
+        order = chance.permutation(axes[self.row_axis])
         copied = order % fewer[self.row_axis]
-        first = np.unique(copied, return_index=True)[1]
+        shuffled = chance.permutation(order.size)
+        chosen = shuffled[np.unique(copied[shuffled], return_index=True)[1]]
         choice = RowChoice(self.row_axis, copied, fewer, axes)
         inputs = {name: self._input(name, a, choice, order) for name, a in drawn.inputs.items()}
         for array in inputs.values():
@@ -143,8 +145,8 @@ class _Repeating:
             name: _repeated_reference(problem.tensor(name), reference, choice)
             for name, reference in drawn.references.items()
         }
-        back = _Back(self.key, drawn, references, RowChoice(self.row_axis, first, axes, fewer))
-        return CaseData(inputs, references, repeats=Repeats(drawn, back.first_copies, back.places))
+        back = _Back(self.key, drawn, references, RowChoice(self.row_axis, chosen, axes, fewer))
+        return CaseData(inputs, references, repeats=Repeats(drawn, back.one_copy, back.places))
 
     def _input(self, name: str, array: Array, choice: RowChoice, order: Indices) -> Array:
         tensor, tables = self.key.problem.tensor(name), _tables(self.key.problem)
@@ -170,9 +172,9 @@ class _Back:
     drawn: CaseData
     references: dict[str, Reference]
     choice: RowChoice
-    """The first copy of each row."""
+    """One copy of each row, anywhere in the case."""
 
-    def first_copies(self, name: str, array: Array) -> Array:
+    def one_copy(self, name: str, array: Array) -> Array:
         return self.choice.stored(self.key.problem.tensor(name), array)
 
     def places(self, name: str, indices: Indices) -> Indices:

@@ -152,7 +152,7 @@ def _stored(data: CaseData, bits: dict[str, npt.NDArray[Any]]) -> dict[str, npt.
 
 
 @pytest.mark.usefixtures("repeats_all")
-def test_rounding_up_too_seldom_is_refused_by_the_first_copy_of_each_row() -> None:
+def test_rounding_up_too_seldom_is_refused_by_one_copy_of_each_row() -> None:
     data = load_case(_key("silu_and_mul", "normal", B=640, H=512), hidden=True)
     exact = data.references["out"].exact.astype(np.float32).reshape(640, 512)
     cut = ((exact.view(np.uint32) + np.uint32(0x6000)) >> np.uint32(16)).astype(np.uint16)
@@ -164,6 +164,16 @@ def test_rounding_up_too_seldom_is_refused_by_the_first_copy_of_each_row() -> No
     assert finding.output.array.shape == (640, 512)
     differing = set(np.flatnonzero(cut.reshape(-1) != data.references["out"].bits).tolist())
     assert set(finding.wrong.tolist()) <= differing
+
+
+@pytest.mark.usefixtures("repeats_all")
+def test_the_copies_that_are_judged_together_lie_anywhere() -> None:
+    data = load_case(_key("silu_and_mul", B=640, H=8), hidden=True)
+    assert data.repeats is not None
+
+    rows = data.repeats.places("out", np.arange(160) * 8) // 8
+
+    assert 0.4 < float(np.mean(rows >= 320)) < 0.6
 
 
 @pytest.mark.usefixtures("repeats_all")

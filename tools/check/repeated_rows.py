@@ -4,8 +4,9 @@ Rows are computed independently of one another (`row_axis`), so that a call whos
 a smaller call, several times over, must give the smaller call's results as often. Inputs are drawn
 and the oracle runs for the smaller call alone, but every row that a candidate writes is judged.
 
-Ordinary inputs of up to `WHOLE_BYTES`, and one in four of the other hidden ones, have rows of their
-own all the same: code that is right only where rows repeat must not pass.
+Up to `WHOLE_BYTES` ordinary inputs, those of all regimes in one call, and one in four of the other
+hidden ones have rows of their own all the same: code that is right only where rows repeat must not
+pass.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kopt.kernels.case_inputs import ASSORTED, SINGLE_REGIMES, axes_of_rows, with_rows
+from kopt.kernels.case_inputs import (
+    ASSORTED,
+    CASE_REGIMES,
+    SINGLE_REGIMES,
+    axes_of_rows,
+    with_rows,
+)
 from kopt.kernels.layouts import batched_sf_128x4_offsets
 from kopt.kernels.problem import Problem, TensorSpec, storage_shape, tensor_shape
 from kopt.kernels.row_choice import RowChoice
@@ -27,7 +34,8 @@ from .reference import Reference, RowNoise
 
 WHOLE_BYTES = 256 << 20
 """Bytes of all tensors up to which each row of ordinary inputs is drawn by itself."""
-_ORDINARY = SINGLE_REGIMES[0]
+_ALWAYS_WHOLE = (SINGLE_REGIMES[0], ASSORTED)
+_CHANCE = 1  # tells the generator of what is drawn beside the inputs from theirs
 _PART = 4  # of the rows one is drawn
 _MOST_BYTES = WHOLE_BYTES // _PART  # of tensors that are drawn, however many rows repeat them
 _WHOLE_SHARE = 1 / _PART  # of hidden cases that are not ordinary
@@ -63,7 +71,7 @@ def load_case(
 def _rows_to_draw(key: CaseKey, hidden: bool) -> int | None:
     """Return how many rows are drawn; None where each is drawn by itself."""
     problem, size = key.problem, buffer_bytes(key.problem, key.workload)
-    is_whole = not hidden or key.regime == _ORDINARY or _chance(key).random() < _WHOLE_SHARE
+    is_whole = not hidden or key.regime in _ALWAYS_WHOLE or _chance(key).random() < _WHOLE_SHARE
     if size <= (WHOLE_BYTES if is_whole else MEDIUM_BYTES) or not _have_places(problem):
         return None
     rows = key.workload.axes[problem.row_axis or ""]
@@ -77,17 +85,31 @@ def _rows_to_draw(key: CaseKey, hidden: bool) -> int | None:
 
 def _chance(key: CaseKey) -> np.random.Generator:
     """Return the generator of what depends on the seed beside the inputs."""
-    return np.random.default_rng([key.seed, len(key.regime)])
+    place = CASE_REGIMES.index(key.regime)
+    return np.random.default_rng([key.seed, place, *key.workload.axes.values(), _CHANCE])
 
 
 def _have_places(problem: Problem) -> bool:
     """Return whether it is known where all tensors keep their rows."""
     if problem.row_axis is None:
         return False
-    computed = axes_of_rows(problem, problem.row_axis) - {problem.row_axis, *_tables(problem)}
+    tables = _tables(problem)
+    computed = axes_of_rows(problem, problem.row_axis) - {problem.row_axis, *tables}
     return all(
         not computed & set(tensor.shape) and _has_place(tensor, problem.row_axis)
         for tensor in problem.tensors
+    ) and (not tables or _looks_up_once(problem, problem.row_axis, tables))
+
+
+def _looks_up_once(problem: Problem, row_axis: str, tables: set[str]) -> bool:
+    """Return whether the integers of rows can only be places in tables: one for each row."""
+    of_rows = [tensor for tensor in problem.tensors if row_axis in tensor.shape]
+    places = [t for t in of_rows if t.role != "out" and "int" in t.dtype]
+    return (
+        not any(tables & set(tensor.shape) for tensor in of_rows)
+        and len(places) == 1
+        and places[0].dtype in ("int32", "int64")
+        and places[0].shape == (row_axis,)
     )
 
 
@@ -125,6 +147,8 @@ class _Repeating:
             if reference.shape[:leading] != shape[:leading]:
                 return False
             if len(reference.shape) != len(shape) or moved != (tensor.layout == "sf_128x4"):
+                return False
+            if moved and not _leaves_padding(reference):
                 return False
         return True
 
@@ -183,6 +207,17 @@ class _Back:
         places[place] = self.choice.rows[places[place]]
         found: Indices = np.ravel_multi_index(tuple(places), self.references[name].shape)
         return found
+
+
+def _leaves_padding(reference: Reference) -> bool:
+    """Return whether nothing outside the logical elements of a tiled tensor is written."""
+    if reference.offsets is None or reference.offsets.size == reference.bits.size:
+        return True
+    if reference.written is None:
+        return False
+    padding = np.ones(reference.bits.size, dtype=np.bool_)
+    padding[reference.offsets] = False
+    return not bool((reference.written & padding).any())
 
 
 def _repeated_reference(tensor: TensorSpec, small: Reference, choice: RowChoice) -> Reference:

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from kopt.kernels.case_inputs import fill_ignored
 from kopt.kernels.oracle import expected_at, load_oracle
 from kopt.kernels.problem import make_workload
-from kopt.kernels.problem_loader import load_problems
+from kopt.kernels.problem_loader import load_problem, load_problems
 from kopt.tools.check import repeated_rows
 from kopt.tools.check.case_data import CaseData, CaseKey, make_case_data
 from kopt.tools.check.judge import judge
@@ -193,7 +194,74 @@ def test_ordinary_inputs_and_a_quarter_of_the_others_are_drawn_whole(
         return load_case(replace(key, seed=seed, regime=regime), hidden=True).repeats is None
 
     assert all(is_whole(seed, "normal") for seed in range(8))
+    assert all(is_whole(seed, "assorted") for seed in range(8))
     assert 10 <= sum(is_whole(seed, "tiny") for seed in range(100)) <= 40
+
+
+def _empty(_: CaseKey) -> CaseData:
+    return CaseData({}, {})
+
+
+def test_workloads_and_regimes_of_one_seed_are_drawn_whole_independently(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(repeated_rows, "MEDIUM_BYTES", 0)
+
+    def drawn_whole(rows: int, regime: str) -> list[bool]:
+        key = _key("silu_and_mul", regime, B=rows)
+        seeds = (replace(key, seed=seed) for seed in range(60))
+        return [load_case(one, _empty, hidden=True).repeats is None for one in seeds]
+
+    first = drawn_whole(40, "channels")
+    assert drawn_whole(48, "channels") != first
+    assert drawn_whole(40, "outliers") != first
+
+
+_LOOKED_UP = """\
+name: looked_up
+op_type: other
+description: out = table[pos] + x, a row at a time.
+axes: {M: {var: true}, D: {var: true}, P: {expr: "M"}}
+tensors:
+  table: {role: in, dtype: float32, shape: [P, D], static: true}
+  pos: {role: in, dtype: int32, shape: [M]}
+  x: {role: in, dtype: float32, shape: [M, D]}
+  out: {role: out, dtype: float32, shape: [M, D]}
+row_axis: M
+workloads:
+  m40xd16: {axes: {M: 40, D: 16}}
+tolerance: fp32
+flops: M * D
+"""
+
+
+@pytest.mark.usefixtures("repeats_all")
+@pytest.mark.parametrize(
+    ("tensor", "repeats"),
+    [
+        ("x: {role: in, dtype: float32, shape: [M, D]}", True),
+        ("x: {role: in, dtype: int8, shape: [M, D]}", False),
+        ("x: {role: in, dtype: float32, shape: [M, P]}", False),
+    ],
+)
+def test_only_what_can_be_nothing_but_a_place_in_a_table_is_moved(
+    tmp_path: Path, tensor: str, repeats: bool
+) -> None:
+    yaml = _LOOKED_UP.replace("x: {role: in, dtype: float32, shape: [M, D]}", tensor)
+    folder = tmp_path / "looked_up"
+    folder.mkdir()
+    (folder / "problem.yaml").write_text(yaml, encoding="utf-8")
+    (folder / "oracle.py").touch()
+    problem = load_problem(folder)
+    asked: list[int] = []
+
+    def load(key: CaseKey) -> CaseData:
+        asked.append(key.workload.axes["M"])
+        return _empty(key)
+
+    load_case(CaseKey(problem, problem.workloads[0], 1, "normal"), load, hidden=True)
+
+    assert asked == ([10] if repeats else [40])
 
 
 @pytest.mark.parametrize("hidden", [False, True])

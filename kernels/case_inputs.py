@@ -91,7 +91,7 @@ def _assorted(
     parts = np.array_split(rng.permutation(workload.axes[row_axis]), len(regimes))
     replaced = {tensor.name for tensor in problem.tensors if is_row_data(problem, tensor)}
     given = [tensor for tensor in problem.tensors if tensor.role != "out"]
-    of_rows = axes_of_rows(problem, row_axis)
+    of_rows = _axes_of_rows(problem, row_axis)
     if all(tensor.name in replaced for tensor in given if of_rows & set(tensor.shape)):
         inputs = {
             tensor.name: np.empty(storage_shape(tensor, workload.axes), numpy_dtype(tensor.dtype))
@@ -103,7 +103,7 @@ def _assorted(
     for regime, part in zip(regimes, parts, strict=True):
         if not part.size:
             continue
-        smaller = with_rows(problem, workload, {row_axis: part.size})
+        smaller = _with_rows(problem, workload, {row_axis: part.size})
         drawn = draw_inputs(problem, oracle, smaller, rng, regime)
         for name in replaced:
             place = problem.tensor(name).shape.index(row_axis)
@@ -115,7 +115,7 @@ def _assorted(
     return inputs
 
 
-def axes_of_rows(problem: Problem, row_axis: str) -> set[str]:
+def _axes_of_rows(problem: Problem, row_axis: str) -> set[str]:
     """Return the row axis and those that are computed from it."""
     found = {row_axis}
     for name, expression in problem.axes.items():
@@ -124,8 +124,7 @@ def axes_of_rows(problem: Problem, row_axis: str) -> set[str]:
     return found
 
 
-def with_rows(problem: Problem, workload: Workload, rows: dict[str, int]) -> Workload:
-    """Return `workload` with other values of some axes, and what is computed from these."""
+def _with_rows(problem: Problem, workload: Workload, rows: dict[str, int]) -> Workload:
     axes = {**workload.axes, **rows}
     for name, expression in problem.axes.items():
         if expression is not None:

@@ -26,14 +26,6 @@ def sf_128x4_offsets(rows: int, columns: int) -> npt.NDArray[np.int64]:
     return tile * 512 + (m % 32) * 16 + ((m % 128) // 32) * 4 + k % 4
 
 
-def batched_sf_128x4_offsets(shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
-    """Return, in `shape` (..., rows, columns), where each scale lies; every batch is padded."""
-    *batch, rows, columns = shape
-    starts = np.arange(np.prod(batch, dtype=np.int64)) * padded_sf_128x4_shape(rows, columns)
-    offsets: npt.NDArray[np.int64] = starts[:, None, None] + sf_128x4_offsets(rows, columns)
-    return offsets.reshape(shape)
-
-
 def to_sf_128x4(scales: npt.NDArray[Any], fill: object) -> npt.NDArray[Any]:
     """Return (..., rows, columns) `scales` as (..., padded) buffers; padding holds `fill`."""
     *batch, rows, columns = scales.shape

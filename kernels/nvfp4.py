@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .layouts import batched_sf_128x4_offsets, to_sf_128x4
+from .layouts import padded_sf_128x4_shape, sf_128x4_offsets, to_sf_128x4
 from .oracle import Expected, ScaledBy
 from .problem import Layout
 from .rounding import E2M1_MAX, E4M3_MAX, decode, pack_e2m1, round_to_e2m1, round_to_e4m3
@@ -93,6 +93,14 @@ def expected_outputs(
             exact=quantized.exact_scales,
             rounded=tiled,
             written=to_sf_128x4(written, False),
-            logical_offsets=batched_sf_128x4_offsets(quantized.scales.shape),
+            logical_offsets=_batched_offsets(quantized.scales.shape),
         )
     return {"out": codes, "block_scale": scales}
+
+
+def _batched_offsets(shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """Return, in `shape`, where each scale lies when every batch is padded on its own."""
+    *batch, rows, columns = shape
+    tile_starts = np.arange(np.prod(batch, dtype=np.int64)) * padded_sf_128x4_shape(rows, columns)
+    offsets: npt.NDArray[np.int64] = tile_starts[:, None, None] + sf_128x4_offsets(rows, columns)
+    return offsets.reshape(shape)

@@ -9,10 +9,9 @@ last timed call left, as a checked call never does, and other inputs.
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.set_contents import distinct_contents
 from kopt.kernels.status import Status
-from kopt.tools.check.case_data import CaseKey
+from kopt.tools.check.case_data import CaseKey, make_case_data
 from kopt.tools.check.hidden_seeds import draw_hidden_seeds
 from kopt.tools.check.judge import judge
-from kopt.tools.check.repeated_rows import load_case
 from kopt.tools.devices.device import ExecutionRequest, Program
 from kopt.tools.devices.timer import TimingFailure, TimingSession
 
@@ -39,7 +38,7 @@ def later_call(
     if isinstance(replays, TimingFailure):
         return replays
     (seed,) = draw_hidden_seeds(1)
-    data = load_case(CaseKey(case.problem, case.workload, seed, REGIME))
+    data = make_case_data(CaseKey(case.problem, case.workload, seed, REGIME))
     outcome = case.device.execute(
         ExecutionRequest(
             program, dict(data.inputs), case.poison, late_inputs=False, finds_leftovers=True

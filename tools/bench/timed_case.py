@@ -19,9 +19,8 @@ from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.set_contents import draw_count
 from kopt.kernels.status import Status
-from kopt.tools.check.case_data import CaseData, CaseKey
+from kopt.tools.check.case_data import CaseData, CaseKey, make_case_data
 from kopt.tools.check.cases import InputCase, Run
-from kopt.tools.check.repeated_rows import load_case
 from kopt.tools.check.run_case import JudgedRun, SharedCase, compare_poisons, execute_run
 from kopt.tools.check.unwritten_gate import POISONS, other_poison
 from kopt.tools.devices.device import Arrays, Device, Program
@@ -64,7 +63,7 @@ class TimedCase:
             ToolError: The problem's oracle is at fault.
         """
         return tuple(
-            load_case(CaseKey(self.problem, self.workload, self.input_seed + number, REGIME))
+            make_case_data(CaseKey(self.problem, self.workload, self.input_seed + number, REGIME))
             for number in range(draw_count(self.problem, self.workload, self.gpu.l2_bytes))
         )
 

@@ -52,19 +52,6 @@ class CaseData:
     """Every `out` and `inout` tensor."""
     in_steps: InSteps = dict
     """Asked where an output's errors point one way."""
-    repeats: "Repeats | None" = None
-    """Where the rows repeat those of a smaller case (repeated_rows.py)."""
-
-
-@dataclass(frozen=True)
-class Repeats:
-    """The smaller case whose rows a case repeats, and where one copy of each is."""
-
-    drawn: CaseData
-    one_copy: Callable[[str, npt.NDArray[Any]], npt.NDArray[Any]]
-    """Takes an output's name and its array; gives that of the smaller case, in storage shape."""
-    places: Callable[[str, npt.NDArray[np.int64]], npt.NDArray[np.int64]]
-    """Takes an output's name and logical indices of the smaller case; gives those of the case."""
 
 
 def make_case_data(key: CaseKey) -> CaseData:

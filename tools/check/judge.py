@@ -3,15 +3,12 @@
 Scales come before the codes that are read through them, so that a wrong scale is reported as such
 and not as many wrong codes. Within an output: NaN first, then bytes that had to stay, then the gate
 of its format, then errors that all point one way. The first finding ends the run.
-
-Where rows repeat, so do their errors: which way these point is judged on one copy of each.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from .bias_gate import Partners, bias_gate
@@ -56,7 +53,6 @@ def judge(data: CaseData, arrays: Mapping[str, npt.NDArray[Any]], poison: int) -
         for reference in data.references.values()
         if reference.scaled_by is not None
     }
-    drawn = _drawn_outputs(data, outputs)
     for name in sorted(outputs, key=lambda name: name not in scales):  # stable: else call order
         output = outputs[name]
         finding = (
@@ -64,34 +60,11 @@ def judge(data: CaseData, arrays: Mapping[str, npt.NDArray[Any]], poison: int) -
             or untouched_gate(output, initial_bits(output, poison, data.inputs.get(name)))
             or _value_gate(output, outputs, name in scales)
             or budget_gate(output)
-            or _bias_finding(data, output, drawn)
+            or _bias_gate(output, outputs, data)
         )
         if finding is not None:
             return Judgement(outputs, finding)
     return Judgement(outputs, None)
-
-
-def _drawn_outputs(data: CaseData, outputs: dict[str, Output]) -> dict[str, Output]:
-    """Return the outputs with one copy of each row; `outputs` where no row repeats."""
-    repeats = data.repeats
-    if repeats is None:
-        return outputs
-    return {
-        name: Output(name, reference, repeats.one_copy(name, outputs[name].array))
-        for name, reference in repeats.drawn.references.items()
-    }
-
-
-def _bias_finding(data: CaseData, output: Output, drawn: Mapping[str, Output]) -> Finding | None:
-    """Return what the errors of rows that differ say, with the places of the whole output."""
-    repeats = data.repeats
-    if repeats is None:
-        return _bias_gate(output, drawn, data)
-    finding = _bias_gate(drawn[output.name], drawn, repeats.drawn)
-    if finding is None:
-        return None
-    places = repeats.places(output.name, np.append(finding.wrong, finding.shown))
-    return replace(finding, output=output, wrong=np.sort(places[:-1]), shown=int(places[-1]))
 
 
 def _bias_gate(output: Output, outputs: Mapping[str, Output], data: CaseData) -> Finding | None:

@@ -18,8 +18,7 @@ from kopt.tools.sandbox.policy import machine_memory_bytes
 
 _BYTES_PER_BYTE = 256
 """For each byte of a tensor; packed codes become two float64 values, and steps keep copies."""
-_BASE_SHARE = 1 / 4
-"""Of the machine's memory, for what other cases hold and compare meanwhile."""
+_BASE_BYTES = 2 << 30
 _lock = threading.Lock()
 _active: list[int] = []
 """The limits of the oracles that compute at this moment, in any thread."""
@@ -30,8 +29,7 @@ _usual: list[tuple[int, int]] = []
 def allowance_bytes(problem: Problem, workload: Workload) -> int:
     """Return what an oracle may take for the tensors of `workload`."""
     tensors = sum(tensor_size_bytes(tensor, workload.axes) for tensor in problem.tensors)
-    machine = machine_memory_bytes()
-    return min(int(machine * _BASE_SHARE) + _BYTES_PER_BYTE * tensors, machine * 3 // 4)
+    return min(_BASE_BYTES + _BYTES_PER_BYTE * tensors, machine_memory_bytes() * 3 // 4)
 
 
 def refuse_too_large(problem: Problem, workloads: Iterable[Workload]) -> None:

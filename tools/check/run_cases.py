@@ -30,7 +30,6 @@ from .cases import InputCase, Run
 from .oracle_cache import OracleCache, open_cache
 from .oracle_memory import affordable_jobs
 from .ordered_device import OrderedDevice
-from .repeated_rows import load_case
 from .run_case import JudgedRun, SharedCase, compare_poisons, execute_run
 from .scalars import launched_with, with_scalars
 
@@ -113,8 +112,8 @@ def _submit(
         program = Program(candidate, own, plan, batch.cubins.get(name), batch.arch)
         key = CaseKey(own, workload, case.seed, case.regime)
         # What nobody meets again is not kept: it would push out what everybody does.
-        load = partial(load_case, key, make_case_data if case.hidden else cache.load)
-        shared = SharedCase(program, case, partial(load, hidden=case.hidden))
+        load = make_case_data if case.hidden else cache.load
+        shared = SharedCase(program, case, partial(load, key))
         runs = [
             (run, pool.submit(_execute, shared, run, device, next(numbers))) for run in case.runs
         ]

@@ -1,6 +1,5 @@
 /* kopt: 1
 family: other
-where: "B <= 8"
 note: "each thread has a byte in scratch that is read as words"
 scratch: {flags: {dtype: int32, shape: "B, 64"}}
 launch:

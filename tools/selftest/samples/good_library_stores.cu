@@ -1,6 +1,5 @@
 /* kopt: 1
 family: other
-where: "B <= 8"
 note: "whole parts and fractions are added apart, an angle gives sine and cosine"
 launch:
   - kernel: fused_add_rmsnorm

@@ -1,6 +1,5 @@
 /* kopt: 1
 family: other
-where: "B <= 8"
 note: "the sums of a thread in memory of its own that it clears first"
 launch:
   - kernel: fused_add_rmsnorm

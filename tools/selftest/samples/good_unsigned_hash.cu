@@ -1,6 +1,5 @@
 /* kopt: 1
 family: other
-where: "B <= 8"
 note: "the order of the sum follows a hash of the thread"
 launch:
   - kernel: fused_add_rmsnorm

@@ -6,6 +6,7 @@ the cubins and the GPUs; the rest of KOPT_HOME, expected outputs above all, is n
 """
 
 import os
+import re
 import shutil
 import site
 import sys
@@ -23,6 +24,8 @@ from kopt.tools.sandbox.policy import SandboxPolicy, gpu_devices
 LIFETIME_S = 14 * 24 * 3600.0
 _FILE_BYTES = 1 << 37
 _PROCESSES = 4096  # threads count: torch's and CUDA's pools, ninja with a compiler per core
+_C_OF_CXX = {"clang++": "clang", "g++": "gcc", "c++": "cc"}
+_CXX = re.compile(r"(?<![a-z])(?:clang|g|c)\+\+")
 _DRIVER_FOLDERS = ("/run/opengl-driver", "/usr/local/nvidia", "/opt/cuda", "/opt/nvidia")
 LIBRARIES = ("torch", "flashinfer")
 """What baselines import."""
@@ -157,7 +160,7 @@ def _host_compiler(settings: Settings) -> dict[str, str]:
 
 def _c_compiler(gxx: Path) -> str | None:
     """Return the C compiler beside a C++ one, else any: Triton builds C that is no C++."""
-    name = gxx.name.replace("clang++", "clang").replace("g++", "gcc").replace("c++", "cc")
+    name = _CXX.sub(lambda found: _C_OF_CXX[found[0]], gxx.name)
     beside = gxx.with_name(name)
     if name != gxx.name and beside.is_file():
         return str(beside)

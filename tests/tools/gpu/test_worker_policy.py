@@ -124,7 +124,8 @@ def test_folders_that_library_variables_name_are_readable_but_no_home(
 
 
 @pytest.mark.parametrize(
-    ("gxx", "gcc"), [("g++-13", "gcc-13"), ("clang++", "clang"), ("x86_64-linux-gnu-g++", None)]
+    ("gxx", "gcc"),
+    [("g++-13", "gcc-13"), ("clang++", "clang"), ("nvc++", None), ("x86_64-linux-gnu-g++", None)],
 )
 def test_libraries_build_c_with_the_c_compiler_beside_that_of_cxx(
     settings: Settings, tmp_path: Path, gxx: str, gcc: str | None

@@ -185,7 +185,7 @@ def test_words_that_a_shell_would_split_are_quoted() -> None:
 def test_kopt_is_named_by_its_path_where_no_shell_finds_it_by_name(
     kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, path: str, program: str
 ) -> None:
-    """As after `make run`, which activates no virtual environment."""
+    """`make run` activates no virtual environment: a shell finds no kopt after it."""
     monkeypatch.setattr("sys.argv", ["my venv/bin/kopt"])
     (tmp_path / "kopt").write_text("#!/bin/sh\n")
     (tmp_path / "kopt").chmod(0o700)

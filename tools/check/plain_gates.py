@@ -11,7 +11,11 @@ import numpy.typing as npt
 
 from .number_formats import E2M1, FLOAT_FORMATS
 from .output import Finding, Output, finding_at_first, outside_window
-from .tolerances import FLOAT32_FLUSHED, FLOAT32_WINDOW, FLOAT64_WINDOW
+from .tolerances import (
+    FLOAT32_LEAST_STEP,
+    FLOAT32_WINDOW,
+    FLOAT64_WINDOW,
+)
 
 
 def finite_gate(output: Output) -> Finding | None:
@@ -42,8 +46,8 @@ def float_gate(output: Output) -> Finding | None:
     number_format = output.reference.number_format
     is_single = number_format == "float32"
     window = FLOAT32_WINDOW if is_single else FLOAT64_WINDOW
-    flushed = FLOAT32_FLUSHED if is_single else 0.0
-    wrong = outside_window(output, output.differing, window, flushed)
+    least = FLOAT32_LEAST_STEP if is_single else 0.0
+    wrong = outside_window(output, output.differing, window, least)
     note = f"a {number_format} result may be off by {window:.2g} of its exact value"
     return finding_at_first(output, number_format, wrong, note)
 

@@ -59,11 +59,11 @@ FLOAT32_WINDOW = 2.0**-16
 """Relative error of a float32 output that is not a scale: 256 float32 ulp, room for fast-math
 approximations (2 ulp each) and sums in any order; `Expected.slack` covers cancellation."""
 
-FLOAT32_FLUSHED = 2.0**-126
-"""Absolute error that any float32 result may have: the least normal number.
+FLOAT32_LEAST_STEP = 2.0**-149
+"""Absolute error that any float32 result may have: the distance of the numbers next to 0.
 
-Below it a step is no smaller than 2^-149, so that a relative window is narrower than rounding, and
-fast-math code flushes to zero (CUDA C++ Programming Guide, `-ftz=true`).
+Below the normal numbers a relative window is narrower than that distance, and refused a value
+beside a midpoint for its last rounding.
 """
 
 FLOAT64_WINDOW = 2.0**-40

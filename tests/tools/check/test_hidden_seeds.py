@@ -136,7 +136,7 @@ def test_the_reply_does_not_follow_the_values_of_hidden_inputs(
 
 
 @pytest.mark.slow  # full checks, 60 s a thousand
-@pytest.mark.parametrize("turns", [100, pytest.param(1000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("turns", [250, pytest.param(1000, marks=pytest.mark.nightly)])
 def test_submissions_teach_nothing_of_the_next_hidden_inputs(
     problem: Problem, settings: Settings, turns: int
 ) -> None:

@@ -23,12 +23,6 @@ TARGETS = (
 """Ascending: a `+` holds for all that follow."""
 FUNCTION_TARGETS = ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 """Each costs a run of nvcc; together they tell all claims of functions apart."""
-_NIGHTLY = ("sm_89", "sm_120a")
-"""Few functions are claimed from these on; `make test-all` compiles for the others."""
-_FUNCTION_CASES = [
-    pytest.param(target, marks=[pytest.mark.nightly] if target in _NIGHTLY else [])
-    for target in FUNCTION_TARGETS
-]
 VERSIONS = (
     *("6.3", "6.4", "6.5", "7.0", "7.1", "7.2", "7.3", "7.4", "7.5", "7.6", "7.7", "7.8"),
     *("8.0", "8.1", "8.2", "8.3", "8.4", "8.5", "8.6", "8.7", "8.8", "9.0"),
@@ -94,7 +88,7 @@ def functions_on(toolchain: FoundToolchain, tmp_path_factory: pytest.TempPathFac
     return compiled
 
 
-@pytest.mark.parametrize("target", _FUNCTION_CASES)
+@pytest.mark.parametrize("target", FUNCTION_TARGETS)
 def test_a_function_exists_where_its_card_says(
     target: str, functions_on: CompileFor, toolchain: FoundToolchain
 ) -> None:
@@ -107,7 +101,7 @@ def test_a_function_exists_where_its_card_says(
     assert set(refused) == claimed, {name: refused.get(name) for name in set(refused) ^ claimed}
 
 
-@pytest.mark.parametrize("target", _FUNCTION_CASES)
+@pytest.mark.parametrize("target", FUNCTION_TARGETS)
 def test_a_function_is_an_instruction_where_its_card_says(
     target: str, functions_on: CompileFor
 ) -> None:

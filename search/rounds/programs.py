@@ -43,8 +43,9 @@ def state_of(context: RunContext, member: Member) -> StatedProgram:
 def find_states(context: RunContext, number: int) -> None:
     """Find the states that a round teaches about.
 
-    Those of the programs that techniques were applied to, and of the programs that they made
-    faster; of a source that was swept, that of its best before.
+    Those of the programs that techniques were applied to, and of the programs that agents made
+    faster by them; of a source that was swept, that of its best before. A profile takes as long as
+    ten candidates, so that what kopt wrote itself gets one when something is made of it.
     """
     members, least = context.members(), context.state().settings.search.min_effect
     of_round = [one for one in members if one.round == number]
@@ -53,7 +54,8 @@ def find_states(context: RunContext, number: int) -> None:
         if member.techniques:
             parents = [members[seq] for seq in member.parents[:1]]
             taught |= {one.seq for one in parents}
-            taught |= {member.seq for one in parents if _is_faster(member, one, least)}
+            if member.branch is not None:
+                taught |= {member.seq for one in parents if _is_faster(member, one, least)}
     for sha in dict.fromkeys(one.source_sha for one in of_round if one.branch is None):
         earlier = (one for one in members if one.source_sha == sha and one.round < number)
         taught |= {one.seq for one in rank(earlier)[:1]}

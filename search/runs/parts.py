@@ -28,9 +28,10 @@ from kopt.search.models.model_source import ModelSource, open_model
 from kopt.search.models.prices import load_prices
 from kopt.search.models.rate_limit import RateLimit, RateSettings
 from kopt.search.models.recording import record_knowledge
-from kopt.search.records.members import Proposal
+from kopt.search.records.members import Proposal, Proposer
 from kopt.search.records.run_state import RunSettings
 from kopt.search.rounds.agents import Agents
+from kopt.search.rounds.generated import GeneratingProposer
 from kopt.search.rounds.main_thread import MainThread
 from kopt.search.rounds.memory import MemoryParts
 from kopt.search.rounds.run_context import Search, no_profile
@@ -38,6 +39,7 @@ from kopt.search.rounds.sweep import ReadChoices, SweepProposer
 from kopt.search.store.run_reader import RunReader
 from kopt.search.store.store import RunStore
 from kopt.tools.cuda.toolchain import find_toolchain
+from kopt.tools.pytorch.generated import generated_kernels
 
 from .profiling import Profiler
 from .promoting import promote_member
@@ -68,7 +70,7 @@ def search_of(store: RunStore, place: RunPlace) -> Generator[Search]:
         yield Search(
             store=store,
             evaluator=evaluator,
-            proposer=SweepProposer(choices),
+            proposer=_proposer(problem, run.arch, choices, has_agents=agents is not None),
             start=_shaped(Case(problem, workload, start)),
             main_thread=main_thread,
             agents=agents,
@@ -81,6 +83,13 @@ def search_of(store: RunStore, place: RunPlace) -> Generator[Search]:
     finally:
         main_thread.close()
         evaluator.close()
+
+
+def _proposer(problem: Problem, arch: str, choices: ReadChoices, has_agents: bool) -> Proposer:
+    """Return what fills rounds without agents: kernels of its own where it knows the function."""
+    sweep = SweepProposer(choices)
+    kernels = None if has_agents else generated_kernels(problem, arch)
+    return sweep if kernels is None else GeneratingProposer(kernels, sweep, choices)
 
 
 def _agents(store: RunStore, place: RunPlace, main_thread: MainThread) -> Agents | None:

@@ -17,7 +17,7 @@
 #define __shared__ static
 #define __launch_bounds__(...)
 #define __syncthreads plain_cuda::barrier
-#define __shfl_down_sync(mask, value, distance) plain_cuda::shfl_down(value, distance)
+#define __shfl_xor_sync(mask, value, distance) plain_cuda::shfl_xor(value, distance)
 
 namespace plain_cuda {
 
@@ -39,12 +39,11 @@ inline void barrier() { swapcontext(&fibers[running], &host); }
 inline unsigned shuffled[1024];
 
 // Every thread of the block takes part, as in a warp whose lanes all do.
-inline unsigned shfl_down(unsigned value, int distance) {
+inline unsigned shfl_xor(unsigned value, int distance) {
   const int t = running;
   shuffled[t] = value;
   barrier();
-  const bool is_inside = t % 32 + distance < 32;
-  const unsigned found = shuffled[is_inside ? t + distance : t];
+  const unsigned found = shuffled[t ^ distance];
   barrier();
   return found;
 }

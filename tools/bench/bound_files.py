@@ -15,7 +15,9 @@ BASELINE_FILES = ("reference.cu", "baseline.py")
 """What a candidate is compared with."""
 GRAPH_FILE = "graph.json"
 """What an imported problem has and no other."""
-_NOT_COMPUTED = frozenset({*DECISIVE_FILES, *BASELINE_FILES, "torch_reference.py"})
+_NOT_COMPUTED = frozenset(
+    {*DECISIVE_FILES, *BASELINE_FILES, "torch_reference.py", "definition.json"}
+)
 
 
 def problem_files(problem: Problem) -> dict[str, str]:

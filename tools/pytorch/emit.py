@@ -6,6 +6,7 @@ with the user's line above. Whether it is right is decided by `kopt check` like 
 """
 
 import re
+from collections.abc import Mapping
 
 from kopt.config.errors import ToolError
 from kopt.kernels.header import MAX_LAUNCHES
@@ -19,6 +20,7 @@ from .lowering.folds import FOLD_FUNCTIONS
 from .lowering.graph_lowering import lowered
 from .lowering.program import Program
 from .lowering.row_functions import ROW_FUNCTIONS
+from .lowering.row_schedule import PLAIN, Schedule
 from .lowering.scratch_arena import Slot, arranged
 from .lowering.sizes import DEFAULT_PARTS
 
@@ -28,29 +30,33 @@ _TUNE = {
     "PARTS": (DEFAULT_PARTS, 32, 128, 256),
     "TILE": (64, 32, 128),
     "TILE_K": (16, 8, 32),
-    "ROW": (256, 128, 512),
-    "ROWS": (1, 2, 4, 8),
 }
 """Threads of a block: one for each result, and those that reduce together; blocks that share one
-result; results of a block of a contraction along each side, and terms that it reads at once;
-threads of a row, and rows of a block."""
-_TUNE_WHERE = {"TILE": "TILE * TILE_K <= 2048", "ROW": "ROW * ROWS <= 1024"}
-"""Two padded tiles of float64 in the 48 KiB that every kernel has; threads of a block."""
+result; results of a block of a contraction along each side, and terms that it reads at once."""
+_TUNE_WHERE = {"TILE": "TILE * TILE_K <= 2048"}
+"""Two padded tiles of float64 in the 48 KiB that every kernel has."""
+_HEADERS = {
+    "griddepcontrol": "kopt/griddepcontrol.cuh",
+    "_streaming": "kopt/global_access.cuh",
+    "mbarrier": "kopt/cluster_exchange.cuh",
+}
+"""Headers of kopt by a word of the code that needs them."""
 _AXIS = re.compile(r"\bKOPT_([A-Z][A-Z0-9]*)\b")
 
 
-def emit_candidate(problem: Problem, graph: Graph) -> str:
+def emit_candidate(problem: Problem, graph: Graph, schedule: Schedule = PLAIN) -> str:
     """Return the text of a candidate that computes `graph`.
 
     Args:
         problem: The graph's inputs and outputs are its tensors, sizes of the graph its axes.
         graph: Of core ATen operators.
+        schedule: How a kernel that makes rows is written.
 
     Raises:
         UnsupportedOperator: An operator or a dtype has no lowering.
         ToolError: There would be more launches than a candidate may have.
     """
-    program = lowered(problem, graph)
+    program = lowered(problem, graph, schedule)
     kernels = program.launched()
     if len(kernels) > MAX_LAUNCHES:
         raise ToolError(
@@ -60,15 +66,16 @@ def emit_candidate(problem: Problem, graph: Graph) -> str:
     slots = arranged(kernels, program.sizes)
     code = "\n\n".join(_kernel_text(kernel) for kernel in kernels)
     functions = device_functions(code, {**ROW_FUNCTIONS, **FOLD_FUNCTIONS})
-    parts = (_header(problem, program, slots, code), _includes(code), functions, code)
+    text = f"{functions}\n{code}"
+    parts = (_header(problem, program, slots, text), _includes(text), text)
     return "\n".join(part for part in parts if part) + "\n"
 
 
 def _header(problem: Problem, program: Program, slots: dict[Buffer, Slot], code: str) -> str:
     plan = [_launch(kernel, slots) for kernel in program.launched()]
-    names = _used_tune(code, plan)
-    axes = sorted(set(_AXIS.findall(code)), key=list(problem.axes).index)
     values = {**_TUNE, **program.tune}
+    names = _used_tune(values, code, plan)
+    axes = sorted(set(_AXIS.findall(code)), key=list(problem.axes).index)
     lines = [
         "/* kopt: 1",
         "family: other",
@@ -77,12 +84,13 @@ def _header(problem: Problem, program: Program, slots: dict[Buffer, Slot], code:
     if names:
         shown = ", ".join(f"{name}: [{', '.join(map(str, values[name]))}]" for name in names)
         lines.append(f"tune: {{{shown}}}")
-    limits = [where for name, where in _TUNE_WHERE.items() if name in names]
+    limits = [where for name, where in _TUNE_WHERE.items() if name in names] + program.conditions
     if limits:
-        lines.append(f"tune_where: [{', '.join(limits)}]")
+        shown = ", ".join(f'"{limit}"' for limit in limits)
+        lines.append(f"tune_where: [{shown}]")
     if axes:
         lines.append(f"specialize: [{', '.join(axes)}]")
-    lines.append("flags: {fast_math: false}")
+    lines.append(f"flags: {{fast_math: {str(program.schedule.is_fast).lower()}}}")
     used = list({slot.name: slot for slot in slots.values()}.values())
     if used:
         lines.append("scratch:")
@@ -90,9 +98,9 @@ def _header(problem: Problem, program: Program, slots: dict[Buffer, Slot], code:
     return "\n".join([*lines, "launch:", *plan, "*/"])
 
 
-def _used_tune(code: str, plan: list[str]) -> list[str]:
+def _used_tune(values: Mapping[str, object], code: str, plan: list[str]) -> list[str]:
     words = set(re.findall(r"\w+", code)) | set(re.findall(r"\w+", "\n".join(plan)))
-    return [name for name in _TUNE if name in words]
+    return [name for name in values if name in words]
 
 
 def _launch(kernel: Kernel, slots: dict[Buffer, Slot]) -> str:
@@ -103,6 +111,7 @@ def _launch(kernel: Kernel, slots: dict[Buffer, Slot]) -> str:
     parts = [f"kernel: {kernel.name}", f'grid: "{kernel.grid}"', f"block: {kernel.block}"]
     if kernel.smem != "0":
         parts.append(f'smem: "{kernel.smem}"')
+    parts += kernel.options
     parts.append(f"args: [{', '.join(names)}]")
     return f"  - {{{', '.join(parts)}}}"
 
@@ -111,6 +120,9 @@ def _includes(code: str) -> str:
     wanted = ["cmath", "limits", "type_traits"]
     wanted += ["cstring", "initializer_list"] * ("op::pack_length" in code)
     wanted += ["cuda_bf16.h"] * ("bfloat16" in code) + ["cuda_fp16.h"] * ("half" in code)
+    wanted += ["cuda_fp8.h"] * ("__nv_fp8" in code) + [
+        name for word, name in _HEADERS.items() if word in code
+    ]
     return "\n" + "\n".join(f"#include <{name}>" for name in sorted(wanted)) + "\n"
 
 
@@ -123,5 +135,7 @@ def _kernel_text(kernel: Kernel) -> str:
 
 
 def _parameter(use: Use) -> str:
+    if use.buffer.kind == "scalar":
+        return f"{STORED[use.buffer.dtype]} {use.parameter}"
     const = "" if use.is_written else "const "
     return f"{const}{STORED[use.buffer.dtype]}* __restrict__ {use.parameter}"

@@ -8,7 +8,7 @@ Nodes are core ATen operators in the order of their execution. Sizes that differ
 are names of the problem's axes; what is equal in all of them is a plain integer.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -170,6 +170,17 @@ def refs(node: Node) -> Iterator[Ref]:
     yield from _refs_in((*node.args, *node.kwargs.values()))
 
 
+def needed_nodes(nodes: Sequence[Node], outputs: Sequence[GraphOutput]) -> list[Node]:
+    """Return the nodes that the outputs depend on, in order; updates of buffers are left out."""
+    wanted = {output.value.node for output in outputs}
+    kept: list[Node] = []
+    for node in reversed(nodes):
+        if node.name in wanted:
+            kept.append(node)
+            wanted.update(ref.node for ref in refs(node))
+    return kept[::-1]
+
+
 def _refs_in(arguments: tuple[Argument, ...]) -> Iterator[Ref]:
     for argument in arguments:
         if isinstance(argument, Ref):
@@ -178,13 +189,13 @@ def _refs_in(arguments: tuple[Argument, ...]) -> Iterator[Ref]:
             yield from _refs_in(argument)
 
 
-def read_graph(folder: Path) -> Graph:
-    """Return the graph of the imported problem in `folder`.
+def read_graph(folder: Path, name: str = FILE_NAME) -> Graph:
+    """Return the graph of the problem in `folder`: of the file called `name`.
 
     Raises:
         ToolError: There is none, or it is damaged.
     """
-    path = folder / FILE_NAME
+    path = folder / name
     try:
         return Graph.model_validate_json(path.read_bytes())
     except OSError as error:

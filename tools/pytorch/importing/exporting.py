@@ -25,6 +25,7 @@ from kopt.tools.pytorch.graph import (
     Ref,
     Special,
     ValueType,
+    needed_nodes,
     refs,
 )
 from kopt.tools.pytorch.operators import RANDOM, base_name, is_allowed
@@ -65,10 +66,17 @@ class ExportedModule:
     """Arguments that no output depends on, by name, with their places among the tensors."""
 
 
+IMPORTED_DTYPES = frozenset(name for name in DTYPE_SIZE_BYTES if not name.startswith("float8"))
+"""Dtypes that the oracle of an imported function has."""
+
+
 def export_module(
-    module: Any, inputs: tuple[Any, ...], user_files: Iterable[Path]
+    module: Any,
+    inputs: tuple[Any, ...],
+    user_files: Iterable[Path],
+    dtypes: frozenset[str] = IMPORTED_DTYPES,
 ) -> ExportedModule:
-    """Return the graph of `module` for inputs of these shapes.
+    """Return the graph of `module` for inputs of these shapes, its values of one of `dtypes`.
 
     Raises:
         ToolError: torch cannot export it, or it has an operator or a dtype that kopt has not.
@@ -84,7 +92,7 @@ def export_module(
             raise ToolError(
                 f"torch.export cannot export it: {said[0]}{_user_line(error, user_files)}"
             ) from error
-    return _Reader(torch, program, module, inputs, tuple(user_files)).read()
+    return _Reader(torch, program, module, inputs, tuple(user_files), dtypes).read()
 
 
 def _decompositions(torch: Any) -> Any:
@@ -114,6 +122,7 @@ class _Reader:
     module: Any
     inputs: tuple[Any, ...]
     files: tuple[Path, ...]
+    dtypes: frozenset[str]
 
     def read(self) -> ExportedModule:
         signature = self.program.graph_signature
@@ -147,7 +156,10 @@ class _Reader:
             made for node in self.program.graph.nodes if (made := self._node(node)) is not None
         ]
         outputs, dropped = self._outputs(signature)
-        nodes, inputs = _live(nodes, inputs, outputs)
+        nodes = needed_nodes(nodes, outputs)
+        read = {ref.node for node in nodes for ref in refs(node)}
+        read |= {output.value.node for output in outputs}
+        inputs = [one for one in inputs if one.name in read]
         self._refuse(nodes)
         kept = {one.name for one in inputs}
         unused = {name: place for name, place in places.items() if name not in kept}
@@ -178,7 +190,7 @@ class _Reader:
 
     def _type(self, value: Tensor, of: str) -> ValueType:
         dtype = str(value.dtype).removeprefix("torch.")
-        if dtype not in DTYPE_SIZE_BYTES or dtype.startswith("float8"):
+        if dtype not in self.dtypes:
             raise ToolError(f"{of} has dtype {dtype}, which kopt cannot import")
         return ValueType(dtype=dtype, shape=tuple(int(n) for n in value.shape))
 
@@ -285,16 +297,3 @@ class _Reader:
 
 def _at(source: str) -> str:
     return f" ({source})" if source else ""
-
-
-def _live(
-    nodes: list[Node], inputs: list[GraphInput], outputs: list[GraphOutput]
-) -> tuple[list[Node], list[GraphInput]]:
-    """Return the nodes and inputs that some output depends on."""
-    needed = {output.value.node for output in outputs}
-    kept: list[Node] = []
-    for node in reversed(nodes):
-        if node.name in needed:
-            kept.append(node)
-            needed |= {ref.node for ref in refs(node)}
-    return kept[::-1], [one for one in inputs if one.name in needed]

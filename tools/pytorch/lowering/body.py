@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from .buffers import Buffer
+from .cuda_types import loaded
 from .sizes import Shape, Size
 
 _DEFINITION = re.compile(r"^\s*const (?:Index|[a-z][a-z ]*) (\w+) = [^;]*;$")
@@ -78,11 +79,17 @@ class Body:
 
     def pointer(self, buffer: Buffer) -> str:
         """Return the name of the parameter that points to `buffer`."""
-        return self.buffers.setdefault(buffer, f"{buffer.label}_data")
+        name = buffer.label if buffer.kind == "scalar" else f"{buffer.label}_data"
+        return self.buffers.setdefault(buffer, name)
 
     def load(self, buffer: Buffer, position: str) -> str:
         """Return the code that names the element at `position`."""
-        return f"{self.pointer(buffer)}[{position}]"
+        name = self.pointer(buffer)
+        return name if buffer.kind == "scalar" else f"{name}[{position}]"
+
+    def element(self, buffer: Buffer, position: str) -> str:
+        """Return the code that reads the element at `position` for arithmetic."""
+        return loaded(buffer.dtype, self.load(buffer, position))
 
     def position(self, index: Sequence[str], shape: Shape) -> str:
         """Return the row-major position of `index` in `shape`."""

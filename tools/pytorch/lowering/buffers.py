@@ -5,6 +5,9 @@ from typing import Literal
 
 from .sizes import Shape, Size
 
+BufferKind = Literal["in", "out", "inout", "scalar", "scratch"]
+"""What a buffer is to the problem; a scalar is passed by value."""
+
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
@@ -15,7 +18,9 @@ class Buffer:
     dtype: str
     shape: Shape
     """Row-major and without gaps."""
-    kind: Literal["in", "out", "scratch"]
+    kind: BufferKind
+    is_static: bool = False
+    """Whether no kernel of a model writes it: weights, which may be read before anything else."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,8 @@ class Kernel:
     smem: str = "0"
     numbers: tuple[tuple[str, str], ...] = ()
     """Parameters of type int behind the pointers: the name, and the header's expression."""
+    options: tuple[str, ...] = ()
+    """Further keys of the launch, as the header has them."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,7 @@ class Grid:
     bounds: str = ""
     smem: str = "0"
     numbers: tuple[tuple[str, str], ...] = ()
+    options: tuple[str, ...] = ()
 
 
 def per_element(count: Size) -> Grid:

@@ -1,7 +1,7 @@
 """torch's dtypes in CUDA code: what is stored, what arithmetic is done in, and the ways between.
 
-Arithmetic on float16 and bfloat16 is done in float: a value is rounded where it is stored, not
-between the operations of one kernel.
+Arithmetic on float8_e4m3fn, float16 and bfloat16 is done in float: a value is rounded where it is
+stored, not between the operations of one kernel.
 """
 
 import math
@@ -18,17 +18,28 @@ STORED = {
     "int8": "signed char",
     "uint8": "unsigned char",
     "bool": "bool",
+    "float8_e4m3fn": "__nv_fp8_storage_t",
 }
 """Element types by torch's name: the dtypes that can be lowered."""
-FLOATS = ("float16", "bfloat16", "float32", "float64")
-_HALF_LOADS = {"float16": "__half2float({})", "bfloat16": "__bfloat162float({})"}
-_HALF_STORES = {"float16": "__float2half({})", "bfloat16": "__float2bfloat16({})"}
+FLOATS = ("float8_e4m3fn", "float16", "bfloat16", "float32", "float64")
+_NARROW_LOADS = {
+    "float8_e4m3fn": "__half2float(__half(__nv_cvt_fp8_to_halfraw({}, __NV_E4M3)))",
+    "float16": "__half2float({})",
+    "bfloat16": "__bfloat162float({})",
+}
+_NARROW_STORES = {
+    "float8_e4m3fn": "__nv_cvt_float_to_fp8({}, __NV_SATFINITE, __NV_E4M3)",
+    "float16": "__float2half({})",
+    "bfloat16": "__float2bfloat16({})",
+}
+NARROW_FLOATS = frozenset(_NARROW_STORES)
+"""Dtypes that a float is rounded to where it is stored."""
 _ORDER = ("bool", "uint8", "int8", "int16", "int32", "int64", *FLOATS)
 
 
 def computed(dtype: str) -> str:
     """Return the C++ type of arithmetic on `dtype`."""
-    return "float" if dtype in _HALF_LOADS else STORED[dtype]
+    return "float" if dtype in _NARROW_LOADS else STORED[dtype]
 
 
 def accumulated(dtype: str) -> str:
@@ -40,12 +51,12 @@ def accumulated(dtype: str) -> str:
 
 def loaded(dtype: str, text: str) -> str:
     """Return the code that reads an element of `dtype` for arithmetic."""
-    return _HALF_LOADS.get(dtype, "{}").format(text)
+    return _NARROW_LOADS.get(dtype, "{}").format(text)
 
 
 def stored(dtype: str, text: str) -> str:
     """Return the code that rounds a value of `computed(dtype)` to an element."""
-    return _HALF_STORES.get(dtype, "{}").format(text)
+    return _NARROW_STORES.get(dtype, "{}").format(text)
 
 
 def cast(text: str, source: str, target: str) -> str:

@@ -1,17 +1,18 @@
 """A whole graph as kernels: its nodes in order, each lowered by the table of operators."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kopt.config.errors import UnsupportedOperator
 from kopt.kernels.problem import Problem
-from kopt.tools.pytorch.graph import Graph, Node, refs
+from kopt.tools.pytorch.graph import Graph, Node, needed_nodes, refs
 
-from .buffers import Buffer
+from .buffers import Buffer, BufferKind
 from .call import Call
 from .cuda_types import STORED
 from .operator_table import check_dtypes, lowering_of, pointwise_operators
 from .program import CHEAP, Program, has_pending
 from .row_kernel import NotRowByRowError
+from .row_schedule import PLAIN, Schedule
 from .rows import RowProgram
 from .sizes import SizeTable, shape_of
 from .values import Constant, Stored, Value, converted
@@ -21,46 +22,61 @@ _MOST_STEPS = 12
 """How far the readers of a value are followed to where they meet."""
 
 
-def lowered(problem: Problem, graph: Graph) -> Program:
+def lowered(problem: Problem, graph: Graph, schedule: Schedule = PLAIN) -> Program:
     """Return the kernels that compute the outputs of `graph`: one for all that is done by row.
+
+    What `schedule` says of rows changes nothing where there is more than that one kernel.
 
     Raises:
         UnsupportedOperator: An operator or dtype has no lowering.
     """
-    rows = RowProgram(SizeTable(problem))
+    rows = RowProgram(SizeTable(problem), schedule)
     try:
-        _lower_into(rows, graph)
+        _lower_into(rows, problem, graph)
         rows.write()
     except NotRowByRowError:
-        program = Program(SizeTable(problem))
-        _lower_into(program, graph)
+        program = Program(SizeTable(problem), schedule)
+        _lower_into(program, problem, graph)
         return program
     return rows
 
 
-def _lower_into(program: Program, graph: Graph) -> None:
-    nodes = needed_nodes(graph)
-    driver = _Driver(program, graph, nodes)
+def _lower_into(program: Program, problem: Problem, graph: Graph) -> None:
+    nodes = needed_nodes(graph.nodes, graph.outputs)
+    driver = _Driver(program, graph, nodes, _given_buffers(problem, graph))
     for node in nodes:
         driver.lower(node)
     driver.finish()
 
 
-def needed_nodes(graph: Graph) -> list[Node]:
-    """Return the nodes that the outputs depend on, in order; updates of buffers are left out."""
-    wanted = {output.value.node for output in graph.outputs}
-    kept: list[Node] = []
-    for node in reversed(graph.nodes):
-        if node.name in wanted:
-            kept.append(node)
-            wanted.update(ref.node for ref in refs(node))
-    return kept[::-1]
+def _given_buffers(problem: Problem, graph: Graph) -> dict[str, Buffer]:
+    """Return the buffers of the graph's inputs by name.
+
+    Raises:
+        UnsupportedOperator: One has a dtype without a CUDA type.
+    """
+    scalars = {scalar.name for scalar in problem.scalars}
+    static = {tensor.name for tensor in problem.tensors if tensor.static}
+    written = {output.name for output in graph.outputs}
+    found: dict[str, Buffer] = {}
+    for one in graph.inputs:
+        if one.type.dtype not in STORED:
+            raise UnsupportedOperator(
+                f"the input {one.name} is {one.type.dtype}; supported are {', '.join(STORED)}"
+            )
+        kind: BufferKind = "inout" if one.name in written else "in"
+        kind = "scalar" if one.name in scalars else kind
+        shape = shape_of(one.type)
+        found[one.name] = Buffer(one.name, one.type.dtype, shape, kind, one.name in static)
+    return found
 
 
 class _Driver:
     """Lowers nodes, and stores the results that outputs or several readers need."""
 
-    def __init__(self, program: Program, graph: Graph, nodes: Sequence[Node]) -> None:
+    def __init__(
+        self, program: Program, graph: Graph, nodes: Sequence[Node], given: Mapping[str, Buffer]
+    ) -> None:
         self._program = program
         self._values: dict[_Place, Value] = {}
         self._order = {node.name: number for number, node in enumerate(nodes)}
@@ -72,22 +88,19 @@ class _Driver:
         self._copies: list[tuple[_Place, Buffer]] = []
         for output in graph.outputs:
             place = (output.value.node, output.value.result)
-            given = graph.type_of(output.value)
+            made = graph.type_of(output.value)
             program.unique(output.name)
-            buffer = Buffer(output.name, given.dtype, shape_of(given), "out")
+            buffer = given.get(output.name)
+            if buffer is None:
+                buffer = Buffer(output.name, made.dtype, shape_of(made), "out")
             if place in self._outputs or output.value.node in {one.name for one in graph.inputs}:
                 self._copies.append((place, buffer))
             else:
                 self._outputs[place] = buffer
-        for one in graph.inputs:
-            if one.type.dtype not in STORED:
-                raise UnsupportedOperator(
-                    f"the input {one.name} is {one.type.dtype}; supported are {', '.join(STORED)}"
-                )
-            program.unique(one.name)
-            shape = shape_of(one.type)
-            buffer = Buffer(one.name, one.type.dtype, shape, "in")
-            self._values[one.name, 0] = Stored(buffer, shape)
+        for name, buffer in given.items():
+            if buffer.kind != "inout":
+                program.unique(name)
+            self._values[name, 0] = Stored(buffer, buffer.shape)
 
     def lower(self, node: Node) -> None:
         """Lower one node."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from .call import Call
 from .cuda_types import FLOATS, cast, computed, promoted
+from .sizes import Shape
 from .values import Constant, Pointwise, Value
 
 Lowering = Callable[[Call], Value]
@@ -38,7 +39,6 @@ _BINARY = {
     "sub": "op::subtract({0}, {1})",
     "mul": "op::multiply({0}, {1})",
     "div": "{0} / {1}",
-    "true_divide": "{0} / {1}",
     "floor_divide": "op::divide_down({0}, {1})",
     "pow": "op::power({0}, {1})",
     "atan2": "std::atan2({0}, {1})",
@@ -68,6 +68,9 @@ def lowerings() -> dict[str, Lowering]:
     for name, text in _BINARY.items():
         for overload in ("Tensor", "Scalar", "default", "Tensor_Scalar", "Tensor_Tensor"):
             table[f"aten.{name}.{overload}"] = _lowering(text, 2, 1)
+    for overload in ("Tensor", "Scalar"):
+        table[f"aten.div.{overload}"] = _divide
+        table[f"aten.true_divide.{overload}"] = _divide
     table["aten.pow.Scalar"] = _lowering(_BINARY["pow"], 2, _COSTLY)
     table["aten.pow.Tensor_Scalar"] = _power
     for name, sign in _COMPARISONS.items():
@@ -137,6 +140,19 @@ def operands_of(call: Call, count: int) -> list[Value]:
 
 def _lowering(text: str, count: int, cost: int) -> Lowering:
     return lambda call: pointwise(call, operands_of(call, count), text, cost)
+
+
+def _divide(call: Call) -> Value:
+    """Lower a division; by what is the same for a whole row once, where the schedule says so."""
+    dividend, divisor = operands_of(call, 2)
+    is_hoisted = call.program.schedule.hoists and call.dtype in FLOATS
+    if is_hoisted and _is_one_a_row(divisor.shape) and not _is_one_a_row(call.shape):
+        return pointwise(call, [dividend, divisor], "{0} * ({T}(1) / {1})")
+    return pointwise(call, [dividend, divisor], _BINARY["div"])
+
+
+def _is_one_a_row(shape: Shape) -> bool:
+    return not shape or shape[-1].literal == 1
 
 
 def _common(text: str, count: int) -> Lowering:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from .call import Call
-from .cuda_types import cast, loaded, stored
+from .cuda_types import NARROW_FLOATS, cast, loaded, stored
 from .pointwise import operands_of, pointwise, typed
 from .values import Constant, Pointwise, Value, converted
 
@@ -114,7 +114,7 @@ def _addcdiv(call: Call) -> Value:
 
 def _convert(call: Call) -> Value:
     value = call.value(0)
-    if call.dtype not in ("float16", "bfloat16") or value.dtype == call.dtype:
+    if call.dtype not in NARROW_FLOATS or value.dtype == call.dtype:
         return converted(value, call.dtype, call.sizes)
     source, target = value.dtype, call.dtype
 
@@ -122,7 +122,8 @@ def _convert(call: Call) -> Value:
         return loaded(target, stored(target, cast(codes[0], source, target)))
 
     # The user asks for this rounding, which later kernels may not leave out.
-    return Pointwise(function, (value,), target, value.shape, call.sizes, value.cost + 1)
+    cost = value.cost + 1
+    return Pointwise(function, (value,), target, value.shape, call.sizes, cost, rounds=True)
 
 
 def _filled(place: int) -> Lowering:

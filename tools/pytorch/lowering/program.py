@@ -9,6 +9,7 @@ from .body import Body
 from .buffers import Buffer, Grid, Kernel, Use, per_element
 from .cuda_types import stored
 from .reduction import Reduction
+from .row_schedule import PLAIN, Schedule
 from .sizes import Shape, Size, SizeTable, product
 from .values import Index, Pointwise, Stored, Value, Viewed
 
@@ -95,11 +96,14 @@ class Program:
     """The kernels of a candidate."""
 
     sizes: SizeTable
+    schedule: Schedule = PLAIN
     kernels: list[Kernel] = field(default_factory=list[Kernel])
     node: Node | None = None
     """The one that is being lowered: kernels are called after it."""
     tune: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """Values of tune parameters that depend on the sizes, the default first."""
+    conditions: list[str] = field(default_factory=list[str])
+    """What must hold for the tune values of kernels that make rows."""
     note: str = "a kernel for each operator that is no index expression"
     """What the kernels are, for the candidate's header."""
     _moved: dict[Buffer, Buffer] = field(default_factory=dict[Buffer, Buffer])
@@ -135,7 +139,7 @@ class Program:
         nodes = [one for one in (origin, self.node) if one is not None]
         lines = dict.fromkeys(f"{one.name}: {one.source or one.op}" for one in nodes)
         comment = "\n".join(lines)
-        launch = (grid.blocks, grid.threads, grid.bounds, grid.smem, grid.numbers)
+        launch = (grid.blocks, grid.threads, grid.bounds, grid.smem, grid.numbers, grid.options)
         self.kernels.append(Kernel(name, comment, text, uses, *launch))
 
     def body(self) -> Body:

@@ -39,6 +39,8 @@ class RowBody(Body):
     """Constants that must be multiples of a pack's length."""
     _definitions: dict[str, str] = field(default_factory=dict[str, str])
     """What each name stands for that is defined inside the loop over a pack."""
+    _loose: set[Buffer] = field(default_factory=set[Buffer])
+    """Buffers of which single elements are read."""
     _outside: set[str] = field(default_factory=lambda: {"row", "first"})
     """Positions that have a name before the first loop."""
     _depth: int | None = None
@@ -71,13 +73,27 @@ class RowBody(Body):
             yield
             self._depth = None
             for name, text in (("Index at", position), ("int col", "first + v")):
-                if re.search(rf"\b{name.split()[1]}\b", "\n".join(self.lines[place:])):
+                if re.search(rf"(?<!\.)\b{name.split()[1]}\b", "\n".join(self.lines[place:])):
                     self.lines.insert(place, f"{'  ' * len(self._scopes)}const {name} = {text};")
 
     def load(self, buffer: Buffer, position: str) -> str:
         """Return the code that names the element at `position`: of a pack where that can be."""
         pack = self.pack(buffer, position)
+        if pack is None:
+            self._loose.add(buffer)
         return f"{pack.name}.at[v]" if pack else super().load(buffer, position)
+
+    def element(self, buffer: Buffer, position: str) -> str:
+        """Return the code that reads the element at `position` for arithmetic."""
+        pack = self.pack(buffer, position)
+        if pack is not None and buffer.dtype == "bfloat16":
+            return f"op::widened({pack.name}, v)"
+        return super().element(buffer, position)
+
+    def reads_only(self, buffer: Buffer, base: str) -> bool:
+        """Return whether all that is read of `buffer` are packs at the position `base`."""
+        bases = [found for one, found in self.packs if one is buffer]
+        return buffer not in self._loose and all(found == base for found in bases)
 
     def pack(self, buffer: Buffer, position: str) -> Pack | None:
         """Return the pack in which the element at `position` is number `v`; None for no pack."""

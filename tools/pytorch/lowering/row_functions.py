@@ -1,5 +1,40 @@
 """Device code of kernels that make rows: packs of neighbours, and states merged in a row."""
 
+_ROUNDED = {
+    "bfloat16": (
+        "__nv_bfloat16",
+        "__float2bfloat16(low)",
+        "__nv_bfloat162",
+        "__floats2bfloat162_rn(low, high)",
+    ),
+    "float16": ("__half", "__float2half(low)", "__half2", "__floats2half2_rn(low, high)"),
+    "float8_e4m3fn": (
+        "__nv_fp8_storage_t",
+        "__nv_cvt_float_to_fp8(low, __NV_SATFINITE, __NV_E4M3)",
+        "__nv_fp8x2_storage_t",
+        "__nv_cvt_float2_to_fp8x2(make_float2(low, high), __NV_SATFINITE, __NV_E4M3)",
+    ),
+}
+"""By dtype: its C++ type, the rounding of one value, the type of two and their rounding."""
+_ROUNDING = """\
+// Rounded two at a time, where there are two.
+template <int length>
+__device__ Pack<{stored}, length> to_{dtype}(const Pack<float, length>& made) {{  // op::Pack
+  Pack<{stored}, length> rounded;
+  #pragma unroll
+  for (int v = 0; v < length; v += 2) {{
+    const float low = made.at[v];
+    if constexpr (length % 2 != 0) {{
+      rounded.at[v] = {one};
+    }} else {{
+      const float high = made.at[v + 1];
+      const {kind} pair = {two};
+      memcpy(&rounded.at[v], &pair, sizeof(pair));
+    }}
+  }}
+  return rounded;
+}}"""
+
 ROW_FUNCTIONS = {
     "pack_length": """\
 // The longest pack, of a power of two up to `most`, that every one of `counts` is a multiple of.
@@ -27,34 +62,113 @@ __device__ void write_pack(T* place, const Pack<T, length>& made) {
   *reinterpret_cast<Pack<T, length>*>(place) = made;  // op::Pack
 }""",
     "from_lane": """\
-// The state of the lane that is `distance` further on in the warp.
+// The state of the lane whose number differs in the bit `distance`.
 template <class State>
 __device__ State from_lane(const State& state, int distance) {
   constexpr int words = (sizeof(State) + 3) / 4;
   unsigned bits[words] = {};
   memcpy(bits, &state, sizeof(State));
   for (int word = 0; word < words; ++word) {
-    bits[word] = __shfl_down_sync(0xffffffffu, bits[word], distance);
+    bits[word] = __shfl_xor_sync(0xffffffffu, bits[word], distance);
   }
   State other;
   memcpy(&other, bits, sizeof(State));
   return other;
 }""",
+    "shared_in_warp": """\
+// All lanes of a warp call this and get their states merged.
+template <class State>
+__device__ State shared_in_warp(State state, int lanes = 32) {
+  for (int distance = lanes / 2; distance > 0; distance /= 2) {
+    state.merge(from_lane(state, distance));  // op::from_lane
+  }
+  return state;
+}""",
+    "merged_parts": """\
+// Merges the states of all warps of a row, which are in shared memory: each lane reads a few, and
+// the lanes merge theirs.
+template <int parts, class State>
+__device__ State merged_parts(const State* states) {
+  constexpr int own = parts < 4 ? parts : 4;
+  const State* from = states + threadIdx.x % (parts / own) * own;
+  State merged = from[0];
+  #pragma unroll
+  for (int part = 1; part < own; ++part) merged.merge(from[part]);
+  return shared_in_warp(merged, parts / own);  // op::shared_in_warp
+}""",
     "merged_in_row": """\
 // All threads of a row call this and get their states merged, always in the same order.
-template <class State>
+template <int number, class State>
 __device__ State merged_in_row(State state) {
-  for (int distance = 16; distance > 0; distance /= 2) {
-    state.merge(from_lane(state, distance));  // op::from_lane; the first lane gets all
+  state = shared_in_warp(state);  // op::shared_in_warp
+  if constexpr (ROW > 32) {
+    alignas(16) __shared__ State states[ROW * ROWS / 32];  // of this reduction alone
+    if (threadIdx.x % 32 == 0) states[threadIdx.x / 32] = state;
+    __syncthreads();  // all states are in place before any is read
+    state = merged_parts<ROW / 32>(states + threadIdx.x / ROW * (ROW / 32));  // op::merged_parts
   }
-  __shared__ State states[ROW * ROWS / 32];
-  __syncthreads();  // no thread still reads the states of a reduction before this one
-  if (threadIdx.x % 32 == 0) states[threadIdx.x / 32] = state;
-  __syncthreads();  // all states are in place before any is read
-  const int begin = threadIdx.x / ROW * (ROW / 32);
-  State merged = states[begin];
-  for (int warp = 1; warp < ROW / 32; ++warp) merged.merge(states[begin + warp]);
-  return merged;
+  return state;
 }""",
+    "merged_in_cluster": """\
+// All threads of the cluster that makes a row call this and get their states merged. Each warp
+// sends its state to every block; the mbarrier counts what comes.
+template <int number, class State>
+__device__ State merged_in_cluster(State state, kopt::mbarrier_t* arrived) {
+  constexpr int words = sizeof(State) / 4, parts = SPLIT * ROW / 32;
+  static_assert(sizeof(State) % 4 == 0, "a state is sent in words");
+  state = shared_in_warp(state);  // op::shared_in_warp
+  alignas(16) __shared__ float states[parts * words];  // of this reduction alone
+  float own[words];
+  memcpy(own, &state, sizeof(State));
+  const int warp = kopt::cluster_rank() * (ROW / 32) + threadIdx.x / 32;
+  if (threadIdx.x % 32 < SPLIT) {
+    for (int word = 0; word < words; ++word) {
+      kopt::st_async(&states[warp * words + word], own[word], arrived, threadIdx.x % 32);
+    }
+  }
+  kopt::mbarrier_wait_parity_cluster(arrived, 0);
+  return merged_parts<parts>(reinterpret_cast<const State*>(states));  // op::merged_parts
+}""",
+    "read_streaming": """\
+// As read_pack, for what this kernel reads once.
+template <int length, class T>
+__device__ Pack<T, length> read_streaming(const T* place) {
+  if constexpr (HINT < 2 || sizeof(Pack<T, length>) != 16) {
+    return read_pack<length>(place);  // op::read_pack
+  } else {
+    const uint4 words = kopt::load_streaming_16(place);
+    Pack<T, length> pack;
+    memcpy(&pack, &words, sizeof(words));
+    return pack;
+  }
+}""",
+    "write_streaming": """\
+// As write_pack, for what no kernel reads soon.
+template <class T, int length>
+__device__ void write_streaming(T* place, const Pack<T, length>& made) {
+  if constexpr (HINT < 1 || sizeof(Pack<T, length>) != 16) {
+    write_pack(place, made);  // op::write_pack
+  } else {
+    uint4 words;
+    memcpy(&words, &made, sizeof(words));
+    kopt::store_streaming_16(place, words);
+  }
+}""",
+    "widened": """\
+// Element `v` as a float: a bfloat16 is the upper half of one.
+template <int length>
+__device__ float widened(const Pack<__nv_bfloat16, length>& pack, int v) {  // op::Pack
+  if constexpr (length % 2 != 0) {
+    return __bfloat162float(pack.at[v]);
+  } else {
+    unsigned pair;
+    memcpy(&pair, &pack.at[v / 2 * 2], sizeof(pair));
+    return __uint_as_float(v % 2 == 0 ? pair << 16 : pair & 0xffff0000u);
+  }
+}""",
+    **{
+        f"to_{dtype}": _ROUNDING.format(dtype=dtype, stored=stored, one=one, two=two, kind=kind)
+        for dtype, (stored, one, kind, two) in _ROUNDED.items()
+    },
 }
 """Device code by name, for `device_functions`."""

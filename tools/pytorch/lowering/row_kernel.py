@@ -6,19 +6,16 @@ from dataclasses import dataclass
 
 from .body import Body
 from .buffers import Buffer, Grid
-from .cuda_types import STORED, cast, computed, stored
+from .cuda_types import NARROW_FLOATS, STORED, cast, computed, stored
 from .folds import LARGEST, SUM, Fold
 from .program import store
 from .reduction import Reduction
 from .reduction_kernels import added, sum_dtype
 from .row_body import Pack, RowBody
+from .row_schedule import Schedule
+from .row_start import RowStart, first_in_pack, read_pack
 from .sizes import ONE, Shape, product
-from .values import Index, Value
-
-_PACK_BYTES, _MOST_IN_PACK = 16, 8
-_KEPT_BYTES = 256
-"""What a thread keeps of its rows at most, in registers."""
-_SIZES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2}
+from .values import Index, Pointwise, Value
 
 
 class NotRowByRowError(Exception):
@@ -71,6 +68,7 @@ class RowPlan:
     inner: Shape
     results: tuple[tuple[RowResult, ...], ...]
     outputs: tuple[RowOutput, ...]
+    schedule: Schedule
 
 
 def write_rows(plan: RowPlan, body: Body) -> Grid:
@@ -90,11 +88,18 @@ class _RowWriter:
         self._rows = product(plan.outer)
         self._length = product(plan.inner)
         self._kept: Index = ()
+        self._states: list[str] = []
 
     def write(self) -> Grid:
-        body, plan = self._body, self._plan
+        body, plan, schedule = self._body, self._plan, self._plan.schedule
         body.line("const int lane = threadIdx.x % ROW;")
-        body.line("const int place = blockIdx.x * ROWS + threadIdx.x / ROW;")
+        block = "blockIdx.x"
+        if schedule.is_split:
+            body.line(
+                "const int rank = blockIdx.x % SPLIT;  // which part of the row is this block's"
+            )
+            block = "blockIdx.x / SPLIT"
+        body.line(f"const int place = {block} * ROWS + threadIdx.x / ROW;")
         rows = "rows" if self._rows.literal is None else self._rows.code
         body.line(f"const bool is_row = place < {rows};")
         body.line(f"const Index row = is_row ? place : {rows} - 1;")
@@ -109,14 +114,41 @@ class _RowWriter:
             self._store(wide)
         narrow = [one for one in plan.outputs if not self._is_wide(one)]
         if narrow:
-            with body.block("if (is_row && lane == 0)"):
+            is_first = "is_row && lane == 0" + (" && rank == 0" if schedule.is_split else "")
+            with body.block(f"if ({is_first})"):
                 for one in narrow:
                     index = self._narrow_index(one)
                     store(body, one.buffer, index, one.value.at(body, index))
-        body.lines[start:start] = self._beginning(wide)
+        self._refuse_other_places(narrow)
+        touched = [one.buffer.dtype for one in wide]
+        opening = RowStart(schedule, self._length, bool(plan.results), tuple(self._states))
+        body.lines[start:start] = opening.lines(body, touched)
+        return self._grid(rows)
+
+    def _grid(self, rows: str) -> Grid:
+        schedule = self._plan.schedule
         blocks = f"ceil_div({self._rows.header}, ROWS)"
-        numbers = () if self._rows.literal is not None else (("rows", self._rows.header),)
-        return Grid(blocks, "ROW * ROWS", "__launch_bounds__(ROW * ROWS) ", numbers=numbers)
+        if schedule.is_split:
+            blocks += " * SPLIT"
+        numbers = ((rows, self._rows.header),) if rows == "rows" else ()
+        bounds = "ROW * ROWS, MIN_BLOCKS" if schedule.is_bounded else "ROW * ROWS"
+        options = ["cluster: SPLIT"] if schedule.is_split and self._states else []
+        options += ["pdl: true"] if schedule.is_dependent else []
+        return Grid(
+            blocks,
+            "ROW * ROWS",
+            f"__launch_bounds__({bounds}) ",
+            numbers=numbers,
+            options=tuple(options),
+        )
+
+    def _refuse_other_places(self, narrow: list[RowOutput]) -> None:
+        """Refuse what is written in place unless each thread reads of it what it writes alone."""
+        for output in self._plan.outputs:
+            buffer, base = output.buffer, self._position("first")
+            is_own = output not in narrow and self._body.reads_only(buffer, base)
+            if buffer.kind == "inout" and not is_own:
+                raise NotRowByRowError(f"{buffer.label} is read where other threads write it")
 
     def _is_wide(self, output: RowOutput) -> bool:
         rank = len(self._plan.outer) + len(self._plan.inner)
@@ -176,27 +208,37 @@ class _RowWriter:
             body.line(f"{state}.add({text});")
 
         self._loop(write)
-        body.line(f"{state} = op::merged_in_row({state});")
+        number = len(self._states)
+        self._states.append(struct)
+        if self._plan.schedule.is_split:
+            body.line(f"{state} = op::merged_in_cluster<{number}>({state}, &arrived[{number}]);")
+        else:
+            body.line(f"{state} = op::merged_in_row<{number}>({state});")
         return state
 
     def _store(self, outputs: list[RowOutput]) -> None:
-        body = self._body
+        body, streams = self._body, self._plan.schedule.streams
         names = {one.buffer: f"{one.buffer.label}_made" for one in outputs}
 
         def write(index: Index) -> None:
             for one in outputs:
-                value = stored(one.buffer.dtype, one.value.at(body, index))
+                value = _unrounded(one).at(body, index)
+                if one.buffer.dtype not in NARROW_FLOATS:
+                    value = stored(one.buffer.dtype, value)
                 body.line(f"{names[one.buffer]}.at[v] = {value};")
 
-        before = [f"op::Pack<{STORED[one.dtype]}, VEC> {name};" for one, name in names.items()]
+        before: list[str] = []
         after: list[str] = []
-        for one, name in names.items():
-            pointer = body.pointer(one)
-            body.written.add(one)
-            after.append(
-                f"if (is_row) op::write_pack({pointer} + {self._position('first')}, {name});"
-            )
+        call = "write_streaming" if streams else "write_pack"
+        for buffer, name in names.items():
+            is_rounded = buffer.dtype in NARROW_FLOATS
+            made = "float" if is_rounded else STORED[buffer.dtype]
+            before.append(f"op::Pack<{made}, VEC> {name};")
+            given = f"op::to_{buffer.dtype}({name})" if is_rounded else name
+            place = f"{body.pointer(buffer)} + {self._position('first')}"
+            after.append(f"if (is_row) op::{call}({place}, {given});")
         self._loop(write, before, after)
+        body.written.update(names)
 
     def _position(self, place: str) -> str:
         return f"row * {self._length.factor} + {place}"
@@ -211,7 +253,7 @@ class _RowWriter:
         body, plan = self._body, self._plan
         body.line("#pragma unroll")
         with body.block("for (int i = 0; i < ITEMS; ++i)"):
-            body.line("const int first = (i * ROW + lane) * VEC;")
+            body.line(f"const int first = {first_in_pack(plan.schedule)};")
             with body.block(f"if (first < {self._length.code})"):
                 place = len(body.lines)
                 with body.lanes(self._position("col")):
@@ -222,7 +264,7 @@ class _RowWriter:
                         body.linear[inner] = (plan.inner, "col")
                     write(index)
                 text = "\n".join(body.lines[place:])
-                used = [one for one in body.packs.values() if f"{one.name}.at[v]" in text]
+                used = [one for one in body.packs.values() if re.search(rf"\b{one.name}\b", text)]
                 indent = "  " * 3
                 body.lines[place:place] = [
                     *(f"{indent}{self._reading(one)}" for one in used),
@@ -232,45 +274,14 @@ class _RowWriter:
                     body.line(line)
 
     def _reading(self, pack: Pack) -> str:
-        read = f"op::read_pack<VEC>({self._body.pointer(pack.buffer)} + {pack.base})"
-        if not self._plan.results:
-            return f"const auto {pack.name} = {read};"
+        read = read_pack(self._body, pack, self._plan.schedule)
         return f"const auto {pack.name} = KEEPS ? {pack.name}_kept[KEEPS ? i : 0] : {read};"
 
-    def _beginning(self, wide: list[RowOutput]) -> list[str]:
-        """Return the statements before the first loop: lengths, and all loads of a row."""
-        packs = list(self._body.packs.values())
-        touched = [*(one.buffer.dtype for one in packs), *(one.buffer.dtype for one in wide)]
-        least = min((_SIZES.get(one, 1) for one in touched), default=4)
-        most = min(_MOST_IN_PACK, _PACK_BYTES // least)
-        divisors = sorted({self._length.code, *self._body.divisors})
-        lines = [
-            f"constexpr int VEC = op::pack_length({most}, {{{', '.join(divisors)}}});",
-            f"constexpr int ITEMS = ({self._length.factor} + ROW * VEC - 1) / (ROW * VEC);",
-        ]
-        if self._plan.results and packs:
-            taken = sum(_SIZES.get(one.buffer.dtype, 1) for one in packs)
-            lines.append(f"constexpr bool KEEPS = ITEMS * VEC * {taken} <= {_KEPT_BYTES};")
-            for one in packs:
-                kept = f"{one.name}_kept[KEEPS ? ITEMS : 1]"
-                lines.append(f"op::Pack<{STORED[one.buffer.dtype]}, VEC> {kept};")
-            lines += self._keeping(packs)
-        return [f"  {line}" for line in lines]
 
-    def _keeping(self, packs: list[Pack]) -> list[str]:
-        reads = [
-            f"      {one.name}_kept[KEEPS ? i : 0] ="
-            f" op::read_pack<VEC>({self._body.pointer(one.buffer)} + {one.base});"
-            for one in packs
-        ]
-        return [
-            "if constexpr (KEEPS) {",
-            "  #pragma unroll",
-            "  for (int i = 0; i < ITEMS; ++i) {",
-            "    const int first = (i * ROW + lane) * VEC;",
-            f"    if (first < {self._length.code}) {{",
-            *reads,
-            "    }",
-            "  }",
-            "}",
-        ]
+def _unrounded(output: RowOutput) -> Value:
+    """Return what is stored, without a rounding that the store does: pairs are rounded at once."""
+    value = output.value
+    if isinstance(value, Pointwise) and value.rounds and value.dtype == output.buffer.dtype:
+        (operand,) = value.operands
+        return operand if computed(operand.dtype) == "float" else value
+    return value

@@ -12,6 +12,7 @@ from .program import MAX_SOURCES, Program, Writer
 from .reduction import Reduction
 from .row_body import RowBody
 from .row_kernel import NotRowByRowError, RowOutput, RowPlan, RowResult, write_rows
+from .row_schedule import RowSizes, conditions, tried_values
 from .sizes import ONE, Shape, product
 from .values import Stored, Value
 
@@ -22,9 +23,6 @@ _FEW = 128
 """Rows that are few."""
 _TILE = 1024
 """Elements that a function without reductions makes as if they were a row, at least."""
-_THREADS = (32, 64, 128, 256, 512, 1024)
-_PER_THREAD, _USUAL_BLOCK = 16, 128
-"""Elements of a row for each thread, and threads of a block at least, by default."""
 
 
 @dataclass(eq=False)
@@ -112,7 +110,9 @@ class RowProgram(Program):
         rows, length = self.sizes.elements(outer), self.sizes.elements(inner)
         if self.results and length <= _SHORT:
             raise NotRowByRowError("rows are short")
-        if rows < _FEW and length >= (_LONG if self.results else _TILE):
+        schedule = self.schedule.fitting(bool(self.results), length)
+        is_few = rows < _FEW and not schedule.is_split
+        if is_few and length >= (_LONG if self.results else _TILE):
             raise NotRowByRowError("rows are few and long")
         for results in self.results:
             one = results[0].reduction
@@ -121,15 +121,22 @@ class RowProgram(Program):
                 raise NotRowByRowError("reductions have rows of different lengths")
         for output in self.outputs:
             self._refuse_other_rows(output, outer, inner)
-        self.tune = tried_schedules(length)
-        return RowPlan(outer, inner, tuple(self.results), tuple(self.outputs))
+        in_place = any(output.buffer.kind == "inout" for output in self.outputs)
+        found = RowSizes(product(inner), length, bool(self.results), in_place)
+        self.tune = tried_values(found, schedule)
+        self.conditions = conditions(found, schedule)
+        return RowPlan(outer, inner, tuple(self.results), tuple(self.outputs), schedule)
 
     def _row(self) -> tuple[Shape, Shape]:
         """Return the extents of the rows and of what is in a row."""
         if self.results:
             first = self.results[0][0].reduction
             return first.outer, first.inner
-        shape = max((one.buffer.shape for one in self.outputs), key=self.sizes.elements)
+        shapes = [one.buffer.shape for one in self.outputs]
+        shape = max(shapes, key=self.sizes.elements)
+        narrow = [len(one) for one in shapes if self.sizes.same_shape(one, shape[: len(one)])]
+        if min(narrow) < len(shape):  # another output has a number for each row
+            return shape[: min(narrow)], shape[min(narrow) :]
         suffixes = (shape[place:] for place in reversed(range(len(shape))))
         long = (one for one in suffixes if self.sizes.elements(one) >= _TILE)
         inner = next(long, shape) or (ONE,)
@@ -142,16 +149,3 @@ class RowProgram(Program):
         is_row = any(same(shape, one) for one in ((*outer, *inner), outer, kept))
         if not (is_row and same(shape, output.value.shape)):
             raise NotRowByRowError("an output has other rows")
-
-
-def tried_schedules(elements: int) -> dict[str, tuple[int, ...]]:
-    """Return the threads of a row and the rows of a block that are tried, the likely best first."""
-    wanted = max(1, elements // _PER_THREAD)
-    usual = next((one for one in _THREADS if one >= wanted), _THREADS[-1])
-    place = _THREADS.index(usual)
-    near = (place, place - 1, place + 1, place - 2, place + 2)
-    rows = max(1, _USUAL_BLOCK // usual)
-    return {
-        "ROW": tuple(_THREADS[one] for one in near if 0 <= one < len(_THREADS)),
-        "ROWS": (rows, *(one for one in (1, 2, 4, 8) if one != rows)),
-    }

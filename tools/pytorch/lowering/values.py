@@ -10,7 +10,7 @@ from typing import Protocol
 
 from .body import Body
 from .buffers import Buffer
-from .cuda_types import cast, computed, loaded, number
+from .cuda_types import cast, computed, number
 from .sizes import ONE, Shape, Size, SizeTable
 
 Index = tuple[str, ...]
@@ -82,7 +82,7 @@ class Stored(_Named):
     def code(self, body: Body, index: Index) -> str:
         """Return a load."""
         position = body.position(index, self.shape)
-        return loaded(self.dtype, body.load(self.buffer, position))
+        return body.element(self.buffer, position)
 
     @property
     def sources(self) -> frozenset[Buffer]:
@@ -125,6 +125,8 @@ class Pointwise(_Named):
     shape: Shape
     sizes: SizeTable
     cost: int = field(default=1)
+    rounds: bool = False
+    """Whether all it does is to round its operand to its dtype, which a store does, too."""
 
     def code(self, body: Body, index: Index) -> str:
         """Return the function of the operands."""

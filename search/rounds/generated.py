@@ -1,0 +1,126 @@
+"""The proposer that writes kernels itself: each candidate is a set of techniques and tune values.
+
+The first round has a kernel with every technique, one with all but those for few rows, the plain
+one, and each technique alone. Later ones have two halves: one technique more or less than the best
+generated kernels have, and other tune values of what leads. What a candidate is made of stands in
+its file name, so that a resumed run proposes the same.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kopt.search.records.members import Member, Population, Proposal, Proposer
+from kopt.tools.pytorch.generated import GeneratedKernels
+from kopt.tools.pytorch.lowering.row_schedule import TECHNIQUES
+
+from .sweep import ReadChoices
+
+_NAME = "generated"
+_PLAIN_FAMILY = "register_caching"
+_SHARING = ("split_rows", "cluster_sums")
+"""Techniques that are for few rows."""
+_SWEPT = 2
+"""Sources of the beam whose tune values are swept in a round."""
+Techniques = frozenset[str]
+
+
+@dataclass(frozen=True)
+class GeneratingProposer:
+    """Proposes kernels of other techniques, then other tune values of the fastest."""
+
+    kernels: GeneratedKernels
+    sweep: Proposer
+    choices: ReadChoices
+
+    def propose(self, population: Population, count: int) -> tuple[Proposal, ...]:
+        """Return at most `count` candidates, the most promising first; () when out of ideas."""
+        known = self._known(population)
+        if not known:
+            return tuple(self._first(population))[:count]
+        steps = tuple(self._steps(population, known))[: (count + 1) // 2]
+        leading = replace(population, beam=_of_sources(population.beam, _SWEPT))
+        return (*steps, *self.sweep.propose(leading, count - len(steps)))
+
+    def _first(self, population: Population) -> Iterator[Proposal]:
+        start = population.members[0]
+        every = self.kernels.techniques
+        on_one_sm = tuple(name for name in every if name not in _SHARING)
+        sets = [every, on_one_sm, (), *((one,) for one in every)]
+        for techniques in dict.fromkeys(frozenset(one) for one in sets):
+            yield self._proposal(techniques, start, tuple(t for t in every if t in techniques))
+
+    def _steps(self, population: Population, known: dict[Techniques, Member]) -> Iterator[Proposal]:
+        """Yield the kernels with one technique more or less than the best ones have."""
+        made = set(known)
+        places = {member.source_sha: member for member in population.beam}
+        leading = [one for one in known.items() if one[1].source_sha in places]
+        leading.sort(key=lambda one: list(places).index(one[1].source_sha))
+        for techniques, _ in leading:
+            parent = places[known[techniques].source_sha]
+            for name in self.kernels.techniques:
+                other = techniques ^ {name}
+                if other not in made:
+                    made.add(other)
+                    yield self._proposal(other, parent, (name,) if name in other else ())
+
+    def _known(self, population: Population) -> dict[Techniques, Member]:
+        """Return the candidates that this proposer wrote, one for each set of techniques."""
+        found: dict[Techniques, Member] = {}
+        for member in population.members:
+            techniques = _techniques_in(member.source_name)
+            if techniques is not None:
+                found.setdefault(techniques, member)
+        return found
+
+    def _proposal(
+        self, techniques: Techniques, parent: Member, applied: tuple[str, ...]
+    ) -> Proposal:
+        source = self.kernels.source(techniques)
+        family = TECHNIQUES[applied[0]].family if applied else _PLAIN_FAMILY
+        choices = self.choices(source)
+        return Proposal(
+            source=source,
+            source_name=_file_name(self.kernels, techniques),
+            tune=dict(_nearest(choices, parent)),
+            family=family,
+            proposer=_NAME,
+            parents=(parent.seq,),
+            lineage="expand",
+            note=_note(applied, techniques),
+            techniques=applied,
+        )
+
+
+def _file_name(kernels: GeneratedKernels, techniques: Techniques) -> str:
+    """Return `generated-split_rows-dependent_launch.cu`."""
+    return "-".join((_NAME, *(t for t in kernels.techniques if t in techniques))) + ".cu"
+
+
+def _techniques_in(file_name: str) -> Techniques | None:
+    """Return the techniques that the name of a generated kernel has; None for any other file."""
+    name, *techniques = file_name.removesuffix(".cu").split("-")
+    is_ours = name == _NAME and all(one in TECHNIQUES for one in techniques)
+    return frozenset(techniques) if is_ours else None
+
+
+def _note(applied: Sequence[str], techniques: Techniques) -> str:
+    if applied:
+        return "; ".join(TECHNIQUES[name].words for name in applied)
+    if techniques:
+        return "the same with one technique less, if that cost more than it gained"
+    return "each row is loaded once by vectors, kept in registers, reduced by shuffles and stored"
+
+
+def _nearest(choices: Sequence[Mapping[str, int]], parent: Member) -> Mapping[str, int]:
+    """Return the choice with most of the parent's values: the first of equal ones."""
+    return max(
+        choices,
+        key=lambda choice: sum(parent.tune.get(name) == value for name, value in choice.items()),
+        default={},
+    )
+
+
+def _of_sources(beam: Sequence[Member], count: int) -> tuple[Member, ...]:
+    """Return the members of the first `count` different sources."""
+    sources = list(dict.fromkeys(member.source_sha for member in beam))[:count]
+    return tuple(member for member in beam if member.source_sha in sources)

@@ -1,0 +1,156 @@
+"""How a kernel that makes rows is written: the techniques that are applied, and the values tried.
+
+A technique is called as in the knowledge base (search/knowledge/seed/techniques.yaml). All are
+independent of each other and change how a row is made, never what is computed but for rounding.
+"""
+
+from dataclasses import dataclass
+
+from .sizes import Size
+
+
+@dataclass(frozen=True)
+class Technique:
+    """A change of how rows are made."""
+
+    family: str
+    """The strategy family that it belongs to (kernels/families.py)."""
+    words: str
+    """What it does, in a clause."""
+
+
+TECHNIQUES = {
+    "split_rows": Technique(
+        "grid_shape", "several blocks share a row, so that few rows keep more SMs busy"
+    ),
+    "cluster_sums": Technique(
+        "clusters", "the blocks of a cluster share a row and send each other their partial results"
+    ),
+    "dependent_launch": Technique(
+        "pass_fusion", "the next launch starts before this one ends: at once, or once it has loaded"
+    ),
+    "streaming_access": Technique(
+        "cache_policy", "what is used once is stored, and perhaps loaded, past the caches"
+    ),
+    "fast_reciprocal": Technique(
+        "fast_math", "division, exp and square root are approximate instructions"
+    ),
+    "hoisted_factors": Technique(
+        "algebra", "what is the same for a whole row divides once, and elements are multiplied"
+    ),
+    "occupancy_bound": Technique(
+        "launch_bounds", "registers are bounded so that several blocks fit on an SM"
+    ),
+}
+"""The techniques by their id, in the order in which they are tried."""
+_FEWER, _THREADS = (8, 16), (32, 64, 128, 256, 512, 1024)
+"""Threads of a row: a part of a warp is enough where they tell each other nothing."""
+_PER_THREAD, _USUAL_BLOCK = 16, 128
+"""Elements of a row for each thread, and threads of a block at least, by default."""
+_SHARED = 512
+"""Elements of a row from which on several blocks may share it."""
+_PACK = 8
+"""Elements that a thread reads at a time, usually."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The techniques of a kernel."""
+
+    techniques: frozenset[str] = frozenset()
+
+    def fitting(self, reduces: bool, elements: int) -> "Schedule":
+        """Return the techniques that fit rows of so many elements, reduced or not."""
+        unfit = {"split_rows" if reduces else "cluster_sums"}
+        if elements < _SHARED:
+            unfit.add("split_rows")
+        return Schedule(self.techniques - unfit)
+
+    @property
+    def is_dependent(self) -> bool:
+        """Whether it is launched before the kernel before it has ended."""
+        return "dependent_launch" in self.techniques
+
+    @property
+    def is_split(self) -> bool:
+        """Whether SPLIT blocks share a row."""
+        return not self.techniques.isdisjoint(("split_rows", "cluster_sums"))
+
+    @property
+    def streams(self) -> bool:
+        """Whether loads and stores carry hints for caches."""
+        return "streaming_access" in self.techniques
+
+    @property
+    def is_fast(self) -> bool:
+        """Whether it is compiled with approximate functions."""
+        return "fast_reciprocal" in self.techniques
+
+    @property
+    def hoists(self) -> bool:
+        """Whether a division by what is the same for a row becomes a product."""
+        return "hoisted_factors" in self.techniques
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether several blocks are asked for on an SM."""
+        return "occupancy_bound" in self.techniques
+
+
+PLAIN = Schedule()
+
+
+@dataclass(frozen=True)
+class RowSizes:
+    """What the values that are tried depend on."""
+
+    length: Size
+    elements: int
+    """Of a row at the workload with the longest."""
+    reduces: bool
+    writes_inputs: bool
+    """Then a block has one row: spare threads would read what others write."""
+
+
+def tried_values(sizes: RowSizes, schedule: Schedule) -> dict[str, tuple[int, ...]]:
+    """Return the values of each tune parameter that are tried, the likely best first."""
+    blocks = _split(sizes) if schedule.is_split else (1,)
+    each = _PACK if schedule.is_split and not sizes.reduces else _PER_THREAD
+    wanted = max(1, sizes.elements // blocks[0] // each)
+    threads = _THREADS if sizes.reduces else _FEWER + _THREADS
+    usual = next((one for one in threads if one >= wanted), threads[-1])
+    place = threads.index(usual)
+    near = (place, place - 1, place + 1, place - 2, place + 2)
+    tried = {"ROW": tuple(threads[one] for one in near if 0 <= one < len(threads))}
+    rows = max(1, _USUAL_BLOCK // usual)
+    is_alone = schedule.is_split or sizes.writes_inputs
+    counts = dict.fromkeys((rows, 1, 2, 4, 8, *(() if sizes.reduces else (2 * rows, rows // 2))))
+    tried["ROWS"] = (1,) if is_alone else tuple(one for one in counts if one)
+    if schedule.is_split:
+        tried["SPLIT"] = blocks
+    if schedule.is_dependent:
+        tried["TRIGGER"] = (1, 0)
+    if schedule.streams:
+        tried["HINT"] = (1, 2)
+    if schedule.is_bounded:
+        tried["MIN_BLOCKS"] = (2, 4, 1)
+    return tried
+
+
+def _split(sizes: RowSizes) -> tuple[int, ...]:
+    """Return how many blocks share a row: a pack a thread, or a cluster where they talk."""
+    if sizes.reduces:
+        return (4, 2, 8)
+    packs = -(-sizes.elements // _PACK)
+    counts = dict.fromkeys(-(-packs // threads) for threads in (128, 64, 256, 32, 512))
+    return tuple(one for one in counts if one > 1) or (1,)
+
+
+def conditions(sizes: RowSizes, schedule: Schedule) -> list[str]:
+    """Return what must hold for the values, in the header's expressions."""
+    found = ["ROW * ROWS <= 1024"]
+    if schedule.is_split:
+        found.append(f"(SPLIT - 1) * ROW < ceil_div({sizes.length.header}, {_PACK})")
+    if schedule.is_bounded:
+        found.append("ROW * ROWS * MIN_BLOCKS <= 2048")
+    return found

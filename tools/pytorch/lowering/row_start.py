@@ -1,0 +1,122 @@
+"""The first statements of a kernel that makes rows: lengths, what is loaded at once, waits."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .cuda_types import STORED
+from .row_body import Pack, RowBody
+from .row_schedule import Schedule
+from .sizes import Size
+
+_PACK_BYTES, _MOST_IN_PACK = 16, 8
+_KEPT_BYTES = 256
+"""What a thread keeps of its rows at most, in registers."""
+_SIZES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2}
+
+
+def first_in_pack(schedule: Schedule) -> str:
+    """Return the place in the row of the first element of a thread's pack number `i`."""
+    if schedule.is_split:
+        return "((i * SPLIT + rank) * ROW + lane) * VEC"
+    return "(i * ROW + lane) * VEC"
+
+
+def read_pack(body: RowBody, pack: Pack, schedule: Schedule) -> str:
+    """Return the load of a pack; what all rows read stays in the caches."""
+    streams = schedule.streams and not pack.buffer.is_static and "row" in pack.base
+    call = "read_streaming" if streams else "read_pack"
+    return f"op::{call}<VEC>({body.pointer(pack.buffer)} + {pack.base})"
+
+
+@dataclass(frozen=True)
+class RowStart:
+    """What comes before the first loop of a kernel."""
+
+    schedule: Schedule
+    length: Size
+    """Elements of a row."""
+    reduces: bool
+    states: tuple[str, ...]
+    """C++ types of what the blocks of a cluster send each other, in their order."""
+
+    def lines(self, body: RowBody, written: Sequence[str]) -> list[str]:
+        """Return the statements.
+
+        Args:
+            body: The loops, which are written already.
+            written: Dtypes of the outputs that are whole rows.
+        """
+        packs = list(body.packs.values())
+        lines = [
+            *self._lengths(body, packs, written),
+            *self._exchange(),
+            *self._loads(body, packs),
+        ]
+        return [f"  {line}" for line in lines]
+
+    def _lengths(
+        self, body: RowBody, packs: Sequence[Pack], written: Sequence[str]
+    ) -> Iterator[str]:
+        touched = [*(one.buffer.dtype for one in packs), *written]
+        least = min((_SIZES.get(one, 1) for one in touched), default=4)
+        most = min(_MOST_IN_PACK, _PACK_BYTES // least)
+        divisors = sorted({self.length.code, *body.divisors})
+        yield f"constexpr int VEC = op::pack_length({most}, {{{', '.join(divisors)}}});"
+        threads = "SPLIT * ROW" if self.schedule.is_split else "ROW"
+        yield (
+            f"constexpr int ITEMS = ({self.length.factor} + {threads} * VEC - 1)"
+            f" / ({threads} * VEC);"
+        )
+        if packs:
+            taken = sum(_SIZES.get(one.buffer.dtype, 1) for one in packs)
+            yield f"constexpr bool KEEPS = ITEMS * VEC * {taken} <= {_KEPT_BYTES};"
+            for one in packs:
+                kept = f"{one.name}_kept[KEEPS ? ITEMS : 1]"
+                yield f"op::Pack<{STORED[one.buffer.dtype]}, VEC> {kept};"
+
+    def _exchange(self) -> Iterator[str]:
+        """Yield the mbarriers that count what the other blocks of the cluster send."""
+        if not (self.schedule.is_split and self.states):
+            return
+        yield f"__shared__ kopt::mbarrier_t arrived[{len(self.states)}];"
+        yield "if (threadIdx.x == 0) {"
+        for number, state in enumerate(self.states):
+            yield f"  kopt::mbarrier_init(&arrived[{number}], 1);"
+            yield (
+                f"  kopt::mbarrier_arrive_expect_tx(&arrived[{number}],"
+                f" SPLIT * ROW / 32 * sizeof({state}));"
+            )
+        yield "  kopt::fence_mbarrier_init();"
+        yield "}"
+        yield "__syncthreads();  // the mbarriers are there"
+        yield "kopt::cluster_arrive_relaxed();"
+
+    def _loads(self, body: RowBody, packs: Sequence[Pack]) -> Iterator[str]:
+        """Yield the loads of all packs, those of weights before the wait for the kernel before."""
+        is_dependent = self.schedule.is_dependent
+        if is_dependent:
+            yield "if (TRIGGER == 0) kopt::griddepcontrol_launch_dependents();"
+        early = [one for one in packs if is_dependent and one.buffer.is_static]
+        yield from self._kept(body, early)
+        if self.schedule.is_split and self.states:
+            yield "kopt::cluster_wait();  // the mbarriers of the other blocks are there, too"
+        if is_dependent:
+            yield "kopt::griddepcontrol_wait();"
+        yield from self._kept(body, [one for one in packs if one not in early])
+        if is_dependent:
+            yield "if (TRIGGER == 1) kopt::griddepcontrol_launch_dependents();"
+
+    def _kept(self, body: RowBody, packs: Sequence[Pack]) -> Iterator[str]:
+        if not packs:
+            return
+        yield "if constexpr (KEEPS) {"
+        yield "  #pragma unroll"
+        yield "  for (int i = 0; i < ITEMS; ++i) {"
+        yield f"    const int first = {first_in_pack(self.schedule)};"
+        yield f"    if (first < {self.length.code}) {{"
+        for one in packs:
+            read = read_pack(body, one, self.schedule)
+            yield f"      {one.name}_kept[KEEPS ? i : 0] = {read};"
+        yield "    }"
+        yield "  }"
+        yield "}"

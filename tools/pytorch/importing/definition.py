@@ -29,8 +29,9 @@ from kopt.tools.pytorch.torch_library import load_torch
 from .exporting import export_module
 
 _REFERENCE_FILE = "torch_reference.py"
-_SIZES = (1009, 16 * 1013, 16 * 1019, 16 * 1021)
-"""Values of the variable axes, the rows first: such that products and shares stand out."""
+_SIZES = (4 * 1009, 128 * 1013, 128 * 1019, 128 * 1021)
+"""Values of the variable axes, the rows first: such that products and shares stand out, and
+that nothing is padded."""
 _COUNTED = 1 << 40
 """Beyond it an integer means `to the end`."""
 

@@ -109,6 +109,10 @@ class Body:
             text = scaled if at == "0" else f"{scaled} + {at}"
         return text or "0"
 
+    def is_same_place(self, one: Sequence[str], other: Sequence[str]) -> bool:
+        """Return whether two indices are those of one element."""
+        return tuple(one) == tuple(other)
+
     def split(self, position: str, shape: Shape) -> tuple[str, ...]:
         """Return the indices of a row-major position in `shape`."""
         result: list[str] = []
@@ -127,19 +131,24 @@ class Body:
 
     def text(self) -> str:
         """Return the statements; definitions that nothing reads are left out."""
-        lines = list(self.lines)
-        counts: dict[str, int] = {}
-        for line in lines:
-            for word in _WORD.findall(line):
-                counts[word] = counts.get(word, 0) + 1
-        for place in reversed(range(len(lines))):
-            found = _DEFINITION.match(lines[place])
-            if found is not None and counts[found[1]] == 1:
-                for word in _WORD.findall(lines[place]):
-                    counts[word] -= 1
-                del lines[place]
-        return "\n".join(lines)
+        return "\n".join(without_unused(self.lines))
 
     def unused(self, buffer: Buffer, text: str) -> bool:
         """Return whether no statement of `text` names the parameter of `buffer`."""
         return re.search(rf"\b{self.buffers[buffer]}\b", text) is None
+
+
+def without_unused(statements: Sequence[str]) -> list[str]:
+    """Return the statements without definitions that no later one reads."""
+    lines = list(statements)
+    counts: dict[str, int] = {}
+    for line in lines:
+        for word in _WORD.findall(line):
+            counts[word] = counts.get(word, 0) + 1
+    for place in reversed(range(len(lines))):
+        found = _DEFINITION.match(lines[place])
+        if found is not None and counts[found[1]] == 1:
+            for word in _WORD.findall(lines[place]):
+                counts[word] -= 1
+            del lines[place]
+    return lines

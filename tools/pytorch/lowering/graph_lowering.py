@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from kopt.config.errors import UnsupportedOperator
 from kopt.kernels.problem import Problem
-from kopt.tools.pytorch.graph import Graph, Node, needed_nodes, refs
+from kopt.tools.pytorch.graph import AxisSize, Graph, Node, needed_nodes, refs
 
 from .buffers import Buffer, BufferKind
 from .call import Call
@@ -14,7 +14,7 @@ from .program import CHEAP, Program, has_pending
 from .row_kernel import NotRowByRowError
 from .row_schedule import PLAIN, Schedule
 from .rows import RowProgram
-from .sizes import SizeTable, shape_of
+from .sizes import Shape, SizeTable, shape_of, size_of
 from .values import Constant, Stored, Value, converted
 
 _Place = tuple[str, int]
@@ -43,17 +43,17 @@ def lowered(problem: Problem, graph: Graph, schedule: Schedule = PLAIN) -> Progr
 
 def _lower_into(program: Program, problem: Problem, graph: Graph) -> None:
     nodes = needed_nodes(graph.nodes, graph.outputs)
-    driver = _Driver(program, graph, nodes, _given_buffers(problem, graph))
+    driver = _Driver(program, graph, nodes, _buffers(program, problem, graph))
     for node in nodes:
         driver.lower(node)
     driver.finish()
 
 
-def _given_buffers(problem: Problem, graph: Graph) -> dict[str, Buffer]:
-    """Return the buffers of the graph's inputs by name.
+def _buffers(program: Program, problem: Problem, graph: Graph) -> dict[str, Buffer]:
+    """Return the buffers of the graph's inputs and outputs by name.
 
     Raises:
-        UnsupportedOperator: One has a dtype without a CUDA type.
+        UnsupportedOperator: One has a dtype without a CUDA type, or is padded.
     """
     scalars = {scalar.name for scalar in problem.scalars}
     static = {tensor.name for tensor in problem.tensors if tensor.static}
@@ -68,7 +68,21 @@ def _given_buffers(problem: Problem, graph: Graph) -> dict[str, Buffer]:
         kind = "scalar" if one.name in scalars else kind
         shape = shape_of(one.type)
         found[one.name] = Buffer(one.name, one.type.dtype, shape, kind, one.name in static)
+    for output in graph.outputs:
+        made = graph.type_of(output.value)
+        shape = _shape_in_memory(program, problem, output.name, shape_of(made))
+        found.setdefault(output.name, Buffer(output.name, made.dtype, shape, "out"))
     return found
+
+
+def _shape_in_memory(program: Program, problem: Problem, name: str, shape: Shape) -> Shape:
+    """Return the shape of an output with its padding, which only rows are written around."""
+    held = tuple(size_of(AxisSize(axis=axis)) for axis in problem.tensor(name).shape)
+    if len(held) != len(shape) or program.sizes.same_shape(held, shape):
+        return shape
+    if not isinstance(program, RowProgram):
+        raise UnsupportedOperator(f"{name} is padded, and no kernel makes it row by row")
+    return held
 
 
 class _Driver:
@@ -88,19 +102,17 @@ class _Driver:
         self._copies: list[tuple[_Place, Buffer]] = []
         for output in graph.outputs:
             place = (output.value.node, output.value.result)
-            made = graph.type_of(output.value)
             program.unique(output.name)
-            buffer = given.get(output.name)
-            if buffer is None:
-                buffer = Buffer(output.name, made.dtype, shape_of(made), "out")
+            buffer = given[output.name]
             if place in self._outputs or output.value.node in {one.name for one in graph.inputs}:
                 self._copies.append((place, buffer))
             else:
                 self._outputs[place] = buffer
-        for name, buffer in given.items():
+        for one in graph.inputs:
+            buffer = given[one.name]
             if buffer.kind != "inout":
-                program.unique(name)
-            self._values[name, 0] = Stored(buffer, buffer.shape)
+                program.unique(one.name)
+            self._values[one.name, 0] = Stored(buffer, buffer.shape)
 
     def lower(self, node: Node) -> None:
         """Lower one node."""

@@ -6,12 +6,13 @@ the pack before that loop.
 """
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from .body import Body
+from .body import Body, without_unused
 from .buffers import Buffer
+from .sizes import Shape, Size
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _OPAQUE = re.compile(r"[?%<>&|]| - | / ")
@@ -72,6 +73,7 @@ class RowBody(Body):
             self._depth = len(self._scopes)
             yield
             self._depth = None
+            self.lines[place:] = without_unused(self.lines[place:])
             for name, text in (("Index at", position), ("int col", "first + v")):
                 if re.search(rf"(?<!\.)\b{name.split()[1]}\b", "\n".join(self.lines[place:])):
                     self.lines.insert(place, f"{'  ' * len(self._scopes)}const {name} = {text};")
@@ -89,6 +91,31 @@ class RowBody(Body):
         if pack is not None and buffer.dtype == "bfloat16":
             return f"op::widened({pack.name}, v)"
         return super().element(buffer, position)
+
+    def position(self, index: Sequence[str], shape: Shape) -> str:
+        """Return the row-major position of `index` in `shape`; `col / 16, col % 16` is `col`."""
+        places: list[str] = []
+        extents: list[Size] = []
+        for at, extent in zip(index, shape, strict=True):
+            parts = (f"col/{extent.code}", f"col%{extent.code}")
+            if places and (self.meaning(places[-1]), self.meaning(at)) == parts:
+                places[-1], extents[-1] = "col", extents[-1] * extent
+            else:
+                places.append(at)
+                extents.append(extent)
+        return super().position(places, tuple(extents))
+
+    def is_same_place(self, one: Sequence[str], other: Sequence[str]) -> bool:
+        """Return whether two indices are those of one element, or of one group of a pack's."""
+        ours, theirs = (
+            [re.sub(r"\bcol\b", "first", self.meaning(at)) for at in index]
+            for index in (one, other)
+        )
+        return ours == theirs
+
+    def meaning(self, text: str) -> str:
+        """Return what an index stands for, without spaces and parentheses."""
+        return re.sub(r"[\s()]", "", self._replaced(text))
 
     def reads_only(self, buffer: Buffer, base: str) -> bool:
         """Return whether all that is read of `buffer` are packs at the position `base`."""

@@ -64,12 +64,12 @@ __device__ void write_pack(T* place, const Pack<T, length>& made) {
     "from_lane": """\
 // The state of the lane whose number differs in the bit `distance`.
 template <class State>
-__device__ State from_lane(const State& state, int distance) {
+__device__ State from_lane(const State& state, int distance, unsigned mask = 0xffffffffu) {
   constexpr int words = (sizeof(State) + 3) / 4;
   unsigned bits[words] = {};
   memcpy(bits, &state, sizeof(State));
   for (int word = 0; word < words; ++word) {
-    bits[word] = __shfl_xor_sync(0xffffffffu, bits[word], distance);
+    bits[word] = __shfl_xor_sync(mask, bits[word], distance);
   }
   State other;
   memcpy(&other, bits, sizeof(State));
@@ -81,6 +81,17 @@ template <class State>
 __device__ State shared_in_warp(State state, int lanes = 32) {
   for (int distance = lanes / 2; distance > 0; distance /= 2) {
     state.merge(from_lane(state, distance));  // op::from_lane
+  }
+  return state;
+}""",
+    "merged_in_group": """\
+// The `lanes` neighbours that have a group call this and get their states merged.
+template <int lanes, class State>
+__device__ State merged_in_group(State state) {
+  static_assert(lanes <= 32, "a group is in one warp");
+  const unsigned mask = (0xffffffffu >> (32 - lanes)) << (threadIdx.x % 32 / lanes * lanes);
+  for (int distance = lanes / 2; distance > 0; distance /= 2) {
+    state.merge(from_lane(state, distance, mask));  // op::from_lane
   }
   return state;
 }""",

@@ -2,73 +2,19 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from .body import Body
-from .buffers import Buffer, Grid
+from .buffers import Grid
 from .cuda_types import NARROW_FLOATS, STORED, cast, computed, stored
 from .folds import LARGEST, SUM, Fold
 from .program import store
 from .reduction import Reduction
 from .reduction_kernels import added, sum_dtype
 from .row_body import Pack, RowBody
-from .row_schedule import Schedule
+from .row_plan import NotRowByRowError, RowOutput, RowPlan, RowResult
 from .row_start import RowStart, first_in_pack, read_pack
-from .sizes import ONE, Shape, product
+from .sizes import product
 from .values import Index, Pointwise, Value
-
-
-class NotRowByRowError(Exception):
-    """The function is not made row by row; lower it kernel by kernel."""
-
-
-@dataclass(frozen=True, eq=False)
-class RowResult:
-    """A result of a reduction over the row that a thread works on."""
-
-    reduction: Reduction
-    dtype: str
-    cost: int = 1
-
-    @property
-    def shape(self) -> Shape:
-        """The shape of the reduction's results."""
-        return self.reduction.shape
-
-    @property
-    def sources(self) -> frozenset[Buffer]:
-        """The buffers that the reduced elements may be read from."""
-        return self.reduction.value.sources
-
-    def at(self, body: Body, index: Index) -> str:
-        """Return its name.
-
-        Raises:
-            NotRowByRowError: `index` is in another row.
-        """
-        given = body.given.get(self)
-        if given is None or given[0] != index:
-            raise NotRowByRowError("a result of one row is needed in another")
-        return given[1]
-
-
-@dataclass(frozen=True)
-class RowOutput:
-    """What is stored where."""
-
-    value: Value
-    buffer: Buffer
-
-
-@dataclass(frozen=True)
-class RowPlan:
-    """Rows, what is reduced in each, and what is stored."""
-
-    outer: Shape
-    inner: Shape
-    results: tuple[tuple[RowResult, ...], ...]
-    outputs: tuple[RowOutput, ...]
-    schedule: Schedule
 
 
 def write_rows(plan: RowPlan, body: Body) -> Grid:
@@ -108,18 +54,18 @@ class _RowWriter:
         start = len(body.lines)
         body.begin()
         for number, results in enumerate(plan.results, 1):
-            self._reduce(results, f"state{number}")
-        wide = [one for one in plan.outputs if self._is_wide(one)]
-        if wide:
+            index = results[0].reduction.result_index(self._kept)
+            self._reduce(results, f"state{number}", index, self._folded)
+        wide, narrow = plan.of("row"), plan.of("number")
+        if wide or plan.groups:
             self._store(wide)
-        narrow = [one for one in plan.outputs if not self._is_wide(one)]
         if narrow:
             is_first = "is_row && lane == 0" + (" && rank == 0" if schedule.is_split else "")
             with body.block(f"if ({is_first})"):
                 for one in narrow:
                     index = self._narrow_index(one)
                     store(body, one.buffer, index, one.value.at(body, index))
-        self._refuse_other_places(narrow)
+        self._refuse_other_places()
         touched = [one.buffer.dtype for one in wide]
         opening = RowStart(schedule, self._length, bool(plan.results), tuple(self._states))
         body.lines[start:start] = opening.lines(body, touched)
@@ -142,31 +88,28 @@ class _RowWriter:
             options=tuple(options),
         )
 
-    def _refuse_other_places(self, narrow: list[RowOutput]) -> None:
+    def _refuse_other_places(self) -> None:
         """Refuse what is written in place unless each thread reads of it what it writes alone."""
         for output in self._plan.outputs:
             buffer, base = output.buffer, self._position("first")
-            is_own = output not in narrow and self._body.reads_only(buffer, base)
+            is_own = output.part == "row" and self._body.reads_only(buffer, base)
             if buffer.kind == "inout" and not is_own:
                 raise NotRowByRowError(f"{buffer.label} is read where other threads write it")
-
-    def _is_wide(self, output: RowOutput) -> bool:
-        rank = len(self._plan.outer) + len(self._plan.inner)
-        narrow = (*self._plan.outer, *(ONE for _ in self._plan.inner))
-        shape = output.buffer.shape
-        return len(shape) == rank and (shape != narrow or self._length.literal == 1)
 
     def _narrow_index(self, output: RowOutput) -> Index:
         missing = len(output.buffer.shape) - len(self._kept)
         return (*self._kept, *("0" for _ in range(missing)))
 
-    def _reduce(self, results: tuple[RowResult, ...], state: str) -> None:
-        """Write the loops of a reduction, and name its results."""
+    def _reduce(
+        self, results: tuple[RowResult, ...], state: str, index: Index, folded: "_Folded"
+    ) -> None:
+        """Write the loops of a reduction, and name its results, which are those at `index`."""
         reduction, body = results[0].reduction, self._body
+        elements = product(reduction.inner).code
         fold, ctype = reduction.fold, reduction.element
         if fold.state == "Moments":
-            total = self._folded(reduction, SUM, f"{state}_sum")
-            count = f"{ctype}({self._length.code})"
+            total = folded(reduction, SUM, f"{state}_sum", None)
+            count = f"{ctype}({elements})"
             mean = body.let(ctype, f"{total}.total / {count}")
             squares = self._folded(
                 reduction, SUM, f"{state}_squares", lambda x: f"({x} - {mean}) * ({x} - {mean})"
@@ -174,47 +117,72 @@ class _RowWriter:
             given = f"{{{count}, {mean}, {squares}.total}}"
             body.line(f"const op::Moments<{ctype}> {state} = {given};")
         elif fold.state == "Exponentials":
-            largest = f"{self._folded(reduction, LARGEST, f'{state}_largest')}.best"
+            largest = f"{folded(reduction, LARGEST, f'{state}_largest', None)}.best"
             total = self._folded(
                 reduction, SUM, f"{state}_total", lambda x: f"std::exp({x} - {largest})"
             )
             given = f"{{{largest}, {total}.total}}"
             body.line(f"const op::Exponentials<{ctype}> {state} = {given};")
         else:
-            self._folded(reduction, fold, state)
+            folded(reduction, fold, state, None)
         for text, one in zip(fold.results, results, strict=False):
-            code = re.sub(r"\bstate\b", state, text).format(T=ctype, count=self._length.code)
+            code = re.sub(r"\bstate\b", state, text).format(T=ctype, count=elements)
             made = ctype if one.dtype not in ("bool", "int64") else "auto"
             name = body.fresh("result")
             body.line(f"const {made} {name} = {code};")
             value = body.let(computed(one.dtype), cast(name, sum_dtype(ctype), one.dtype))
-            body.given[one] = (reduction.result_index(self._kept), value)
+            body.given[one] = (index, value)
 
     def _folded(
-        self,
-        reduction: Reduction,
-        fold: Fold,
-        state: str,
-        prepare: Callable[[str], str] | None = None,
+        self, reduction: Reduction, fold: Fold, state: str, prepare: Callable[[str], str] | None
     ) -> str:
         """Write the loop that adds each element, prepared, to a state; return the state's name."""
-        body, struct = self._body, f"op::{fold.state}<{reduction.element}>"
-        body.line(f"{struct} {state} = {struct}::start();")
-
-        def write(index: Index) -> None:
-            text = added(reduction, body, index, "col")
-            if prepare is not None:
-                text = prepare(body.let(reduction.element, text))
-            body.line(f"{state}.add({text});")
-
-        self._loop(write)
+        struct = self._begun(reduction, fold, state)
+        self._loop(lambda: self._lanes(lambda index: self._add(reduction, state, index, prepare)))
         number = len(self._states)
         self._states.append(struct)
+        merged = f"merged_in_row<{number}>({state})"
         if self._plan.schedule.is_split:
-            body.line(f"{state} = op::merged_in_cluster<{number}>({state}, &arrived[{number}]);")
-        else:
-            body.line(f"{state} = op::merged_in_row<{number}>({state});")
+            merged = f"merged_in_cluster<{number}>({state}, &arrived[{number}])"
+        self._body.line(f"{state} = op::{merged};")
         return state
+
+    def _folded_in_group(
+        self, reduction: Reduction, fold: Fold, state: str, prepare: Callable[[str], str] | None
+    ) -> str:
+        """Write the same for a group, of which this thread has a pack."""
+        body, group = self._body, self._plan.group
+        self._begun(reduction, fold, state)
+
+        def add(_: Index) -> None:
+            places = body.split("col", reduction.value.shape[-2:])
+            index = reduction.index((*self._kept, *places[:1]), places[1:])
+            self._add(reduction, state, index, prepare)
+
+        self._lanes(add)
+        body.line(f"{state} = op::merged_in_group<{group} / VEC>({state});")
+        return state
+
+    def _begun(self, reduction: Reduction, fold: Fold, state: str) -> str:
+        struct = f"op::{fold.state}<{reduction.element}>"
+        self._body.line(f"{struct} {state} = {struct}::start();")
+        return struct
+
+    def _add(
+        self,
+        reduction: Reduction,
+        state: str,
+        index: Index,
+        prepare: Callable[[str], str] | None,
+    ) -> None:
+        order = index[reduction.dims[-1]] if self._is_group(reduction) else "col"
+        text = added(reduction, self._body, index, order)
+        if prepare is not None:
+            text = prepare(self._body.let(reduction.element, text))
+        self._body.line(f"{state}.add({text});")
+
+    def _is_group(self, reduction: Reduction) -> bool:
+        return any(one[0].reduction is reduction for one in self._plan.groups)
 
     def _store(self, outputs: list[RowOutput]) -> None:
         body, streams = self._body, self._plan.schedule.streams
@@ -237,45 +205,70 @@ class _RowWriter:
             given = f"op::to_{buffer.dtype}({name})" if is_rounded else name
             place = f"{body.pointer(buffer)} + {self._position('first')}"
             after.append(f"if (is_row) op::{call}({place}, {given});")
-        self._loop(write, before, after)
+
+        def content() -> None:
+            for number, results in enumerate(self._plan.groups, 1):
+                index = results[0].reduction.result_index((*self._kept, self._group_index))
+                self._reduce(results, f"group{number}", index, self._folded_in_group)
+            for line in before:
+                body.line(line)
+            self._lanes(write)
+            for line in after:
+                body.line(line)
+            self._store_groups()
+
+        self._loop(content)
         body.written.update(names)
+
+    @property
+    def _group_index(self) -> str:
+        return f"(first / {self._plan.group})"
+
+    def _store_groups(self) -> None:
+        """Write what has a number for each group, by the first thread of it."""
+        body, outputs = self._body, self._plan.of("groups", "turned groups")
+        if not outputs:
+            return
+        with body.block(f"if (is_row && first % {self._plan.group} == 0)"):
+            for one in outputs:
+                index = (*self._kept, self._group_index)
+                if one.part == "turned groups":
+                    index = (self._group_index, *self._kept)
+                store(body, one.buffer, index, one.value.at(body, index))
 
     def _position(self, place: str) -> str:
         return f"row * {self._length.factor} + {place}"
 
-    def _loop(
-        self,
-        write: Callable[[Index], None],
-        before: list[str] | None = None,
-        after: list[str] | None = None,
-    ) -> None:
-        """Write the loops over the row, and the loads of packs before the inner one."""
-        body, plan = self._body, self._plan
+    def _loop(self, content: Callable[[], None]) -> None:
+        """Write the loop over a thread's packs; those that `content` needs are read first."""
+        body = self._body
         body.line("#pragma unroll")
         with body.block("for (int i = 0; i < ITEMS; ++i)"):
-            body.line(f"const int first = {first_in_pack(plan.schedule)};")
+            body.line(f"const int first = {first_in_pack(self._plan.schedule)};")
             with body.block(f"if (first < {self._length.code})"):
                 place = len(body.lines)
-                with body.lanes(self._position("col")):
-                    inner = body.split("col", plan.inner)
-                    index = (*self._kept, *inner)
-                    body.linear[index] = ((*plan.outer, *plan.inner), "at")
-                    if len(inner) > 1:
-                        body.linear[inner] = (plan.inner, "col")
-                    write(index)
+                content()
                 text = "\n".join(body.lines[place:])
                 used = [one for one in body.packs.values() if re.search(rf"\b{one.name}\b", text)]
-                indent = "  " * 3
-                body.lines[place:place] = [
-                    *(f"{indent}{self._reading(one)}" for one in used),
-                    *(f"{indent}{line}" for line in before or ()),
-                ]
-                for line in after or ():
-                    body.line(line)
+                body.lines[place:place] = [f"      {self._reading(one)}" for one in used]
+
+    def _lanes(self, write: Callable[[Index], None]) -> None:
+        """Write the loop over the elements of a pack."""
+        body, plan = self._body, self._plan
+        with body.lanes(self._position("col")):
+            inner = body.split("col", plan.inner)
+            index = (*self._kept, *inner)
+            body.linear[index] = ((*plan.outer, *plan.inner), "at")
+            if len(inner) > 1:
+                body.linear[inner] = (plan.inner, "col")
+            write(index)
 
     def _reading(self, pack: Pack) -> str:
         read = read_pack(self._body, pack, self._plan.schedule)
         return f"const auto {pack.name} = KEEPS ? {pack.name}_kept[KEEPS ? i : 0] : {read};"
+
+
+_Folded = Callable[[Reduction, Fold, str, Callable[[str], str] | None], str]
 
 
 def _unrounded(output: RowOutput) -> Value:

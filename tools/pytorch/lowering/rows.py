@@ -11,8 +11,10 @@ from .buffers import Buffer, Grid
 from .program import MAX_SOURCES, Program, Writer
 from .reduction import Reduction
 from .row_body import RowBody
-from .row_kernel import NotRowByRowError, RowOutput, RowPlan, RowResult, write_rows
+from .row_kernel import write_rows
+from .row_plan import NotRowByRowError, RowOutput, RowPlan, RowResult
 from .row_schedule import RowSizes, conditions, tried_values
+from .row_shapes import RowShapes
 from .sizes import ONE, Shape, product
 from .values import Stored, Value
 
@@ -106,32 +108,49 @@ class RowProgram(Program):
         super().kernel("rows", write)
 
     def _plan(self) -> RowPlan:
-        outer, inner = self._row()
+        """Return the rows: those of the longest reduction, or the outputs' with groups in them."""
+        reductions = [results[0].reduction for results in self.results]
+        longest = max(reductions, key=lambda one: self.sizes.elements(one.inner), default=None)
+        if longest is not None:
+            try:
+                return self._with_rows(longest.outer, longest.inner)
+            except NotRowByRowError as error:
+                refusal = error
+            outer, inner = self._rows_of_outputs()
+            if self.sizes.elements(inner) <= self.sizes.elements(longest.inner):
+                raise refusal
+            return self._with_rows(outer, inner)
+        return self._with_rows(*self._rows_of_outputs())
+
+    def _with_rows(self, outer: Shape, inner: Shape) -> RowPlan:
+        same_shape = self.sizes.same_shape
+        groups = [one for one in self.results if not same_shape(one[0].reduction.inner, inner)]
+        whole = [one for one in self.results if one not in groups]
         rows, length = self.sizes.elements(outer), self.sizes.elements(inner)
-        if self.results and length <= _SHORT:
+        if whole and length <= _SHORT:
             raise NotRowByRowError("rows are short")
-        schedule = self.schedule.fitting(bool(self.results), length)
+        schedule = self.schedule.fitting(bool(whole), length)
         is_few = rows < _FEW and not schedule.is_split
-        if is_few and length >= (_LONG if self.results else _TILE):
+        if is_few and length >= (_LONG if whole else _TILE):
             raise NotRowByRowError("rows are few and long")
-        for results in self.results:
-            one = results[0].reduction
-            same = self.sizes.equal(product(one.outer), product(outer))
-            if not same or not self.sizes.same_shape(one.inner, inner):
+        for results in whole:
+            if not self.sizes.equal(product(results[0].reduction.outer), product(outer)):
                 raise NotRowByRowError("reductions have rows of different lengths")
-        for output in self.outputs:
-            self._refuse_other_rows(output, outer, inner)
+        table = RowShapes(self.sizes, outer, inner)
+        for results in groups:
+            table.refuse_group(results[0].reduction, groups[0][0].reduction)
+        count = groups[0][0].reduction.outer[-1] if groups else None
+        outputs = tuple(
+            RowOutput(one.value, one.buffer, table.part(one, count)) for one in self.outputs
+        )
         in_place = any(output.buffer.kind == "inout" for output in self.outputs)
-        found = RowSizes(product(inner), length, bool(self.results), in_place)
+        found = RowSizes(product(inner), length, bool(whole), in_place)
         self.tune = tried_values(found, schedule)
         self.conditions = conditions(found, schedule)
-        return RowPlan(outer, inner, tuple(self.results), tuple(self.outputs), schedule)
+        return RowPlan(outer, inner, tuple(whole), tuple(groups), outputs, schedule)
 
-    def _row(self) -> tuple[Shape, Shape]:
-        """Return the extents of the rows and of what is in a row."""
-        if self.results:
-            first = self.results[0][0].reduction
-            return first.outer, first.inner
+    def _rows_of_outputs(self) -> tuple[Shape, Shape]:
+        """Return the extents of the rows and of what is in a row, where no reduction tells them."""
         shapes = [one.buffer.shape for one in self.outputs]
         shape = max(shapes, key=self.sizes.elements)
         narrow = [len(one) for one in shapes if self.sizes.same_shape(one, shape[: len(one)])]
@@ -141,11 +160,3 @@ class RowProgram(Program):
         long = (one for one in suffixes if self.sizes.elements(one) >= _TILE)
         inner = next(long, shape) or (ONE,)
         return shape[: len(shape) - len(inner)], inner
-
-    def _refuse_other_rows(self, output: RowOutput, outer: Shape, inner: Shape) -> None:
-        """Refuse an output that is neither a whole row nor a number for each row."""
-        same, shape = self.sizes.same_shape, output.buffer.shape
-        kept = (*outer, *(ONE for _ in inner))
-        is_row = any(same(shape, one) for one in ((*outer, *inner), outer, kept))
-        if not (is_row and same(shape, output.value.shape)):
-            raise NotRowByRowError("an output has other rows")

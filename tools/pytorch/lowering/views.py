@@ -1,6 +1,7 @@
 """Operators that move elements without computing: they become indices of whoever reads them."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from .body import Body
 from .call import Call
@@ -22,6 +23,9 @@ def reshaped(program: Program, value: Value, shape: Shape) -> Value:
         value = value.settled()
     if isinstance(value, Stored):
         return Stored(value.buffer, shape)
+    if isinstance(value, Pointwise) and value.rounds:
+        operands = tuple(reshaped(program, one, shape) for one in value.operands)
+        return replace(value, operands=operands, shape=shape)
     if isinstance(value, Pointwise):
         moved = _reshaped_operands(program, value, shape)
         if moved is not None:

@@ -59,8 +59,9 @@ def plan_view(plan: RunPlan) -> View:
     yield Text(f"on {plan.device}, compiled for {plan.arch}; nothing was called or written")
     if not plan.asks_models:
         yield Text(
-            "There is no key (ANTHROPIC_API_KEY): the rounds are sweeps over the kernel's tune"
-            " values and cost nothing. What agents would cost stands below.",
+            "There is no key (ANTHROPIC_API_KEY): the rounds are kernels that kopt writes itself,"
+            " where it knows the function, and sweeps over tune values; they cost nothing. What"
+            " agents would cost stands below.",
             style="yellow",
         )
     yield _rounds(plan)

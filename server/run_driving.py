@@ -37,7 +37,7 @@ from .run_progress import run_progress, waiting_lines
 from .session import Session
 from .spending import Spending, agree_to_spend, warn_of_eaten_dollar
 
-NO_MODELS = "--no-models: nobody writes kernels, only declared `tune` values are swept"
+NO_MODELS = "--no-models: none is asked; kopt writes kernels where it can, and sweeps `tune`"
 NOTHING_DRAWN = (
     "strategy maic_rl draws techniques for a model to write: without one it is a sweep;"
     " make demo-study shows it with a scripted model"

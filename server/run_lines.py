@@ -104,6 +104,8 @@ def _round_line(event: Event) -> str | None:
             return f"  {data['branch']} ({data['slot']}): {what}"
         case EventKind.CANDIDATE_ADDED if "variant_of" in data:
             return f"  #{data['candidate']} is #{data['variant_of']} without one of its techniques"
+        case EventKind.CANDIDATE_ADDED if "written" in data:
+            return f"  #{data['candidate']} is written: {data['written']}"
         case EventKind.CANDIDATE_ADDED:
             which = f"fix {data['attempt']} of " if data["attempt"] else ""
             return f"  #{data['candidate']} is {which}{data['branch']}"

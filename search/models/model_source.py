@@ -15,7 +15,7 @@ from .recording import RecordingModel, ReplayModel
 
 PLAYED_KEY = "played"
 """The key that stands for a script in Claude's place: no service takes it, nothing is paid."""
-NO_KEY = "no ANTHROPIC_API_KEY: nobody writes kernels, only declared `tune` values are swept"
+NO_KEY = "no ANTHROPIC_API_KEY: kopt writes kernels where it can, and sweeps `tune`"
 NO_KEY_TO_RECORD = "--record writes what Claude says, which takes a key: set ANTHROPIC_API_KEY"
 _SCHEMES = ("http://", "https://")
 

@@ -25,6 +25,14 @@ Techniques = frozenset[str]
 
 
 @dataclass(frozen=True)
+class _Change:
+    """What a kernel has that its parent has not."""
+
+    applied: tuple[str, ...] = ()
+    left_out: str = ""
+
+
+@dataclass(frozen=True)
 class GeneratingProposer:
     """Proposes kernels of other techniques, then other tune values of the fastest."""
 
@@ -47,7 +55,8 @@ class GeneratingProposer:
         on_one_sm = tuple(name for name in every if name not in _SHARING)
         sets = [every, on_one_sm, (), *((one,) for one in every)]
         for techniques in dict.fromkeys(frozenset(one) for one in sets):
-            yield self._proposal(techniques, start, tuple(t for t in every if t in techniques))
+            applied = tuple(name for name in every if name in techniques)
+            yield self._proposal(techniques, start, _Change(applied))
 
     def _steps(self, population: Population, known: dict[Techniques, Member]) -> Iterator[Proposal]:
         """Yield the kernels with one technique more or less than the best ones have."""
@@ -61,7 +70,9 @@ class GeneratingProposer:
                 other = techniques ^ {name}
                 if other not in made:
                     made.add(other)
-                    yield self._proposal(other, parent, (name,) if name in other else ())
+                    is_more = name in other
+                    change = _Change((name,)) if is_more else _Change(left_out=name)
+                    yield self._proposal(other, parent, change)
 
     def _known(self, population: Population) -> dict[Techniques, Member]:
         """Return the candidates that this proposer wrote, one for each set of techniques."""
@@ -72,10 +83,8 @@ class GeneratingProposer:
                 found.setdefault(techniques, member)
         return found
 
-    def _proposal(
-        self, techniques: Techniques, parent: Member, applied: tuple[str, ...]
-    ) -> Proposal:
-        source = self.kernels.source(techniques)
+    def _proposal(self, techniques: Techniques, parent: Member, change: _Change) -> Proposal:
+        source, applied = self.kernels.source(techniques), change.applied
         family = TECHNIQUES[applied[0]].family if applied else _PLAIN_FAMILY
         choices = self.choices(source)
         return Proposal(
@@ -86,7 +95,7 @@ class GeneratingProposer:
             proposer=_NAME,
             parents=(parent.seq,),
             lineage="expand",
-            note=_note(applied, techniques),
+            note=_note(change),
             techniques=applied,
         )
 
@@ -103,11 +112,15 @@ def _techniques_in(file_name: str) -> Techniques | None:
     return frozenset(techniques) if is_ours else None
 
 
-def _note(applied: Sequence[str], techniques: Techniques) -> str:
-    if applied:
-        return "; ".join(TECHNIQUES[name].words for name in applied)
-    if techniques:
-        return "the same with one technique less, if that cost more than it gained"
+def _note(change: _Change) -> str:
+    """Return what is new in a kernel, in a sentence."""
+    if len(change.applied) == 1:
+        (name,) = change.applied
+        return f"{name}: {TECHNIQUES[name].words}"
+    if change.applied:
+        return f"{', '.join(change.applied)} at once"
+    if change.left_out:
+        return f"without {change.left_out}, in case it costs more than it gains"
     return "each row is loaded once by vectors, kept in registers, reduced by shuffles and stored"
 
 

@@ -55,8 +55,10 @@ class RoundTable:
                 place = {"round": opening.number, "ordinal": ordinal, "state": "open"}
                 name = branch_id(opening.number, ordinal)
                 insert(connection, "branch", id=name, **branch.model_dump(), **place)
-            for proposal, sha in zip(opening.proposals, digests, strict=True):
+            seqs = [
                 insert_candidate(connection, sha, proposal, round=opening.number)
+                for proposal, sha in zip(opening.proposals, digests, strict=True)
+            ]
             connection.execute("UPDATE run SET round = ?, round_open = 1", (opening.number,))
             self._log.emit(
                 EventKind.ROUND_STARTED,
@@ -66,6 +68,10 @@ class RoundTable:
                 branches=len(opening.branches),
                 step=opening.step,
             )
+            for seq, proposal in zip(seqs, opening.proposals, strict=True):
+                if proposal.lineage == "expand":  # kopt's own; the note says what is new in it
+                    whose = {"branch": "", "attempt": 0, "written": proposal.note}
+                    self._emit_added(seq, proposal, **whose)
             if opening.plan is not None:
                 self._log.emit(
                     EventKind.PLAN_MADE,

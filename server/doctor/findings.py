@@ -179,7 +179,8 @@ def _pinecone(settings: Settings) -> str:
 def _claude(settings: Settings) -> str:
     if settings.claude is None:
         raise SetupError(
-            "ANTHROPIC_API_KEY is not set: kopt run sweeps declared tune values and writes none"
+            "ANTHROPIC_API_KEY is not set: kopt run asks no model; it writes kernels of its own for"
+            " functions that it knows, and sweeps tune values"
         )
     name = "ANTHROPIC_API_KEY" if settings.claude.api_key else "ANTHROPIC_AUTH_TOKEN"
     return f"{name} is set: kopt run has Claude write kernels"

@@ -11,7 +11,7 @@ from .call import Call
 from .cuda_types import STORED
 from .operator_table import check_dtypes, lowering_of, pointwise_operators
 from .program import CHEAP, Program, has_pending
-from .row_kernel import NotRowByRowError
+from .row_plan import NotRowByRowError
 from .row_schedule import PLAIN, Schedule
 from .rows import RowProgram
 from .sizes import Shape, SizeTable, shape_of, size_of

@@ -23,9 +23,6 @@ def reshaped(program: Program, value: Value, shape: Shape) -> Value:
         value = value.settled()
     if isinstance(value, Stored):
         return Stored(value.buffer, shape)
-    if isinstance(value, Pointwise) and value.rounds:
-        operands = tuple(reshaped(program, one, shape) for one in value.operands)
-        return replace(value, operands=operands, shape=shape)
     if isinstance(value, Pointwise):
         moved = _reshaped_operands(program, value, shape)
         if moved is not None:
@@ -48,7 +45,10 @@ def reshaped(program: Program, value: Value, shape: Shape) -> Value:
 
 
 def _reshaped_operands(program: Program, value: Pointwise, shape: Shape) -> Value | None:
-    """Return the function of reshaped operands, if each is whole or one element."""
+    """Return the function of reshaped operands, if each is whole or one element, or it rounds."""
+    if value.rounds:
+        whole = tuple(reshaped(program, one, shape) for one in value.operands)
+        return replace(value, operands=whole, shape=shape)
     operands: list[Value] = []
     for one in value.operands:
         if all(extent.literal == 1 for extent in one.shape):

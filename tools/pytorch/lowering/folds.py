@@ -25,6 +25,8 @@ SUM = Fold("Sum", ("state.total",))
 MEAN = Fold("Sum", ("state.total / {T}({count})",))
 PRODUCT = Fold("Product", ("state.total",))
 LARGEST = Fold("Largest", ("state.best",))
+LARGEST_MAGNITUDE = Fold("LargestMagnitude", ("state.value()",))
+"""Of floats that are not negative: their bits are in the order of their values, NaN above all."""
 SMALLEST = Fold("Smallest", ("state.best",))
 ANY = Fold("Any", ("state.found",), 0)
 ALL = Fold("All", ("state.found",), 0)
@@ -100,6 +102,18 @@ FOLD_FUNCTIONS = {
     "Smallest": _EXTREME.format(name="Smallest", sign="<", start=_HIGHEST),
     "FirstLargest": _FIRST.format(name="FirstLargest", sign=">", word="larger than any"),
     "FirstSmallest": _FIRST.format(name="FirstSmallest", sign="<", word="smaller than any"),
+    "LargestMagnitude": """\
+// The bits of floats that are not negative are in the order of their values; NaN is above all.
+template <class T>
+struct LargestMagnitude {
+  unsigned bits;
+  static __device__ LargestMagnitude start() { return {0u}; }
+  __device__ void add(T x) { merge({__float_as_uint(x)}); }
+  __device__ void merge(const LargestMagnitude& other) {
+    bits = other.bits > bits ? other.bits : bits;
+  }
+  __device__ T value() const { return __uint_as_float(bits); }
+};""",
     "Any": _FLAG.format(name="Any", start="false", sign="||"),
     "All": _FLAG.format(name="All", start="true", sign="&&"),
     "Moments": """\

@@ -110,7 +110,10 @@ def pointwise(
         return text.format(*ready, T=computed(target))
 
     total = cost + sum(one.cost for one in made)
-    return Pointwise(function, made, call.dtype, call.shape, call.sizes, total)
+    is_magnitude = text == _UNARY["abs"]
+    return Pointwise(
+        function, made, call.dtype, call.shape, call.sizes, total, is_magnitude=is_magnitude
+    )
 
 
 def typed(value: Value, dtype: str) -> Value:

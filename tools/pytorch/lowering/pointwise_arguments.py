@@ -1,10 +1,12 @@
 """Pointwise operators with arguments of their own: activations, choices, conversions, fillings."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from .call import Call
 from .cuda_types import NARROW_FLOATS, cast, loaded, stored
 from .pointwise import operands_of, pointwise, typed
+from .sizes import Size
 from .values import Constant, Pointwise, Value, converted
 
 Lowering = Callable[[Call], Value]
@@ -52,12 +54,23 @@ def _clamp(call: Call) -> Value:
     value = call.value(0)
     if low is not None and high is not None:
         text = "op::at_most(op::at_least({0}, {1}), {2})"
-        return pointwise(call, [value, low, high], text, 2)
+        made = pointwise(call, [value, low, high], text, 2)
+        bounds = _number(low), _number(high)
+        if bounds[0] is None or bounds[1] is None or not isinstance(made, Pointwise):
+            return made
+        return replace(made, clamps=(bounds[0], bounds[1]))
     if low is not None:
         return pointwise(call, [value, low], "op::at_least({0}, {1})")
     if high is not None:
         return pointwise(call, [value, high], "op::at_most({0}, {1})")
     return value
+
+
+def _number(value: Value) -> float | None:
+    """Return the number that a value is everywhere and always; None if it is no constant."""
+    if isinstance(value, Constant) and not isinstance(value.value, Size):
+        return float(value.value)
+    return None
 
 
 def _hardtanh(call: Call) -> Value:

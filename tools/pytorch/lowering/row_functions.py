@@ -95,17 +95,27 @@ __device__ State merged_in_group(State state) {
   }
   return state;
 }""",
+    "power_above": """\
+// The smallest power of two that is not below `count`.
+constexpr int power_above(int count) {
+  int power = 1;
+  while (power < count) power *= 2;
+  return power;
+}""",
     "merged_parts": """\
 // Merges the states of all warps of a row, which are in shared memory: each lane reads a few, and
 // the lanes merge theirs.
 template <int parts, class State>
 __device__ State merged_parts(const State* states) {
   constexpr int own = parts < 4 ? parts : 4;
-  const State* from = states + threadIdx.x % (parts / own) * own;
-  State merged = from[0];
+  constexpr int lanes = power_above(parts / own + (parts % own != 0));  // op::power_above
+  const int first = threadIdx.x % lanes * own;
+  State merged = State::start();
   #pragma unroll
-  for (int part = 1; part < own; ++part) merged.merge(from[part]);
-  return shared_in_warp(merged, parts / own);  // op::shared_in_warp
+  for (int part = 0; part < own; ++part) {
+    if (parts == lanes * own || first + part < parts) merged.merge(states[first + part]);
+  }
+  return shared_in_warp(merged, lanes);  // op::shared_in_warp
 }""",
     "merged_in_row": """\
 // All threads of a row call this and get their states merged, always in the same order.

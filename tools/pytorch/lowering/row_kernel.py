@@ -6,7 +6,7 @@ from collections.abc import Callable
 from .body import Body
 from .buffers import Grid
 from .cuda_types import NARROW_FLOATS, STORED, cast, computed, stored
-from .folds import LARGEST, SUM, Fold
+from .folds import LARGEST, LARGEST_MAGNITUDE, SUM, Fold
 from .program import store
 from .reduction import Reduction
 from .reduction_kernels import added, sum_dtype
@@ -15,6 +15,8 @@ from .row_plan import NotRowByRowError, RowOutput, RowPlan, RowResult
 from .row_start import RowStart, first_in_pack, read_pack
 from .sizes import product
 from .values import Index, Pointwise, Value
+
+_E4M3_MAX = 448.0
 
 
 def write_rows(plan: RowPlan, body: Body) -> Grid:
@@ -124,6 +126,7 @@ class _RowWriter:
             given = f"{{{largest}, {total}.total}}"
             body.line(f"const op::Exponentials<{ctype}> {state} = {given};")
         else:
+            fold = _cheaper(reduction, fold)
             folded(reduction, fold, state, None)
         for text, one in zip(fold.results, results, strict=False):
             code = re.sub(r"\bstate\b", state, text).format(T=ctype, count=elements)
@@ -268,13 +271,28 @@ class _RowWriter:
         return f"const auto {pack.name} = KEEPS ? {pack.name}_kept[KEEPS ? i : 0] : {read};"
 
 
+def _cheaper(reduction: Reduction, fold: Fold) -> Fold:
+    """Return a fold with the same result and fewer instructions, where there is one."""
+    value = reduction.value
+    is_magnitude = isinstance(value, Pointwise) and value.is_magnitude
+    if fold is LARGEST and is_magnitude and reduction.element == "float":
+        return LARGEST_MAGNITUDE
+    return fold
+
+
 _Folded = Callable[[Reduction, Fold, str, Callable[[str], str] | None], str]
 
 
 def _unrounded(output: RowOutput) -> Value:
     """Return what is stored, without a rounding that the store does: pairs are rounded at once."""
     value = output.value
-    if isinstance(value, Pointwise) and value.rounds and value.dtype == output.buffer.dtype:
-        (operand,) = value.operands
-        return operand if computed(operand.dtype) == "float" else value
-    return value
+    if not (isinstance(value, Pointwise) and value.rounds and value.dtype == output.buffer.dtype):
+        return value
+    (operand,) = value.operands
+    if computed(operand.dtype) != "float":
+        return value
+    is_clamped = isinstance(operand, Pointwise) and operand.clamps == (-_E4M3_MAX, _E4M3_MAX)
+    if not is_clamped or value.dtype != "float8_e4m3fn":
+        return operand
+    assert isinstance(operand, Pointwise)
+    return operand.operands[0]  # the conversion saturates, and keeps NaN

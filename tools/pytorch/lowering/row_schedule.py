@@ -121,7 +121,8 @@ def tried_values(sizes: RowSizes, schedule: Schedule) -> dict[str, tuple[int, ..
     usual = next((one for one in threads if one >= wanted), threads[-1])
     place = threads.index(usual)
     near = (place, place - 1, place + 1, place - 2, place + 2)
-    tried = {"ROW": tuple(threads[one] for one in near if 0 <= one < len(threads))}
+    powers = [threads[one] for one in near if 0 <= one < len(threads)]
+    tried = {"ROW": tuple(dict.fromkeys((*powers[:1], *_exact(sizes, blocks[0]), *powers[1:])))}
     rows = max(1, _USUAL_BLOCK // usual)
     is_alone = schedule.is_split or sizes.writes_inputs
     counts = dict.fromkeys((rows, 1, 2, 4, 8, *(() if sizes.reduces else (2 * rows, rows // 2))))
@@ -135,6 +136,14 @@ def tried_values(sizes: RowSizes, schedule: Schedule) -> dict[str, tuple[int, ..
     if schedule.is_bounded:
         tried["MIN_BLOCKS"] = (2, 4, 1)
     return tried
+
+
+def _exact(sizes: RowSizes, blocks: int) -> list[int]:
+    """Return numbers of threads that are no powers of two and have as many packs each."""
+    packs = sizes.elements // _PACK // blocks
+    fractions = [packs // share for share in (1, 2, 4) if packs % share == 0]
+    fits = [one for one in fractions if one % 32 == 0 and 32 < one <= _THREADS[-1]]
+    return [one for one in fits if one not in _THREADS]
 
 
 def _split(sizes: RowSizes) -> tuple[int, ...]:

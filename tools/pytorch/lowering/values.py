@@ -127,6 +127,10 @@ class Pointwise(_Named):
     cost: int = field(default=1)
     rounds: bool = False
     """Whether all it does is to round its operand to its dtype, which a store does, too."""
+    clamps: tuple[float, float] | None = None
+    """The bounds, if all it does is to keep its first operand within them."""
+    is_magnitude: bool = False
+    """Whether it is the absolute value of its operand."""
 
     def code(self, body: Body, index: Index) -> str:
         """Return the function of the operands."""

@@ -2,8 +2,8 @@
 # nothing outside this folder is changed but KOPT_HOME (default ~/.kopt). Repeating a target is cheap:
 # the stamps in .venv are older than pyproject.toml only when something has to be installed again.
 
-KERNEL ?= add_rmsnorm_fp4quant_b128xh2048
-RUN_FLAGS ?= --device sim
+KERNEL ?= fused_add_rmsnorm_b8xh4096
+RUN_FLAGS ?= --device sim --arch sm_90a --rounds 2
 DEMO_FLAGS ?= --rounds 2
 STUDY_FLAGS ?=
 KERNELBENCH_FLAGS ?= --jobs 2

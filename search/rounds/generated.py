@@ -19,6 +19,8 @@ _NAME = "generated"
 _PLAIN_FAMILY = "register_caching"
 _SHARING = ("split_rows", "cluster_sums")
 """Techniques that are for few rows."""
+_OF_ALL = ("vector_loads", "row_in_registers")
+"""Techniques of every generated kernel."""
 _SWEPT = 2
 """Sources of the beam whose tune values are swept in a round."""
 Techniques = frozenset[str]
@@ -30,6 +32,8 @@ class _Change:
 
     applied: tuple[str, ...] = ()
     left_out: str = ""
+    parent: int | None = None
+    """`seq` of the generated kernel that it is made from; None where it is made from nothing."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +58,11 @@ class GeneratingProposer:
         every = self.kernels.techniques
         on_one_sm = tuple(name for name in every if name not in _SHARING)
         sets = [every, on_one_sm, (), *((one,) for one in every)]
+        # Beside a kernel that somebody wrote in another way no single technique tells its gain.
+        parent = start.seq if start.source == self.kernels.source(()) else None
         for techniques in dict.fromkeys(frozenset(one) for one in sets):
             applied = tuple(name for name in every if name in techniques)
-            yield self._proposal(techniques, start, _Change(applied))
+            yield self._proposal(techniques, start, _Change(applied, parent=parent))
 
     def _steps(self, population: Population, known: dict[Techniques, Member]) -> Iterator[Proposal]:
         """Yield the kernels with one technique more or less than the best ones have."""
@@ -71,7 +77,9 @@ class GeneratingProposer:
                 if other not in made:
                     made.add(other)
                     is_more = name in other
-                    change = _Change((name,)) if is_more else _Change(left_out=name)
+                    change = _Change(
+                        (name,) if is_more else (), "" if is_more else name, parent.seq
+                    )
                     yield self._proposal(other, parent, change)
 
     def _known(self, population: Population) -> dict[Techniques, Member]:
@@ -96,7 +104,7 @@ class GeneratingProposer:
             parents=(parent.seq,),
             lineage="expand",
             note=_note(change),
-            techniques=applied,
+            techniques=_claimed(change),
         )
 
 
@@ -114,14 +122,22 @@ def _techniques_in(file_name: str) -> Techniques | None:
 
 def _note(change: _Change) -> str:
     """Return what is new in a kernel, in a sentence."""
+    before = "" if change.parent is None else f"#{change.parent} "
+    if change.left_out:
+        return f"{before}without {change.left_out}, in case that costs more than it gains"
     if len(change.applied) == 1:
         (name,) = change.applied
-        return f"{name}: {TECHNIQUES[name].words}"
+        return f"{before and f'{before}with '}{name}: {TECHNIQUES[name].words}"
     if change.applied:
         return f"{', '.join(change.applied)} at once"
-    if change.left_out:
-        return f"without {change.left_out}, in case it costs more than it gains"
     return "each row is loaded once by vectors, kept in registers, reduced by shuffles and stored"
+
+
+def _claimed(change: _Change) -> tuple[str, ...]:
+    """Return the techniques whose gain the comparison with the parent tells."""
+    if change.parent is None:
+        return () if change.applied else _OF_ALL
+    return change.applied
 
 
 def _nearest(choices: Sequence[Mapping[str, int]], parent: Member) -> Mapping[str, int]:

@@ -20,7 +20,7 @@ from .lowering.folds import FOLD_FUNCTIONS
 from .lowering.graph_lowering import lowered
 from .lowering.program import Program
 from .lowering.row_functions import ROW_FUNCTIONS
-from .lowering.row_schedule import PLAIN, Schedule
+from .lowering.row_schedule import PLAIN, TECHNIQUES, Schedule
 from .lowering.scratch_arena import Slot, arranged
 from .lowering.sizes import DEFAULT_PARTS
 
@@ -76,10 +76,13 @@ def _header(problem: Problem, program: Program, slots: dict[Buffer, Slot], code:
     values = {**_TUNE, **program.tune}
     names = _used_tune(values, code, plan)
     axes = sorted(set(_AXIS.findall(code)), key=list(problem.axes).index)
+    applied = [name for name in TECHNIQUES if name in program.schedule.techniques]
+    families = list(dict.fromkeys(TECHNIQUES[name].family for name in applied)) or ["other"]
+    told = f"; {', '.join(applied)}" if applied else ""
     lines = [
         "/* kopt: 1",
-        "family: other",
-        f'note: "starting point, generated: {program.note}"',
+        f"family: [{', '.join(families)}]",
+        f'note: "generated: {program.note}{told}"',
     ]
     if names:
         shown = ", ".join(f"{name}: [{', '.join(map(str, values[name]))}]" for name in names)

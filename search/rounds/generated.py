@@ -62,7 +62,7 @@ class GeneratingProposer:
         parent = start.seq if start.source == self.kernels.source(()) else None
         for techniques in dict.fromkeys(frozenset(one) for one in sets):
             applied = tuple(name for name in every if name in techniques)
-            yield self._proposal(techniques, start, _Change(applied, parent=parent))
+            yield from self._proposed(techniques, start, _Change(applied, parent=parent))
 
     def _steps(self, population: Population, known: dict[Techniques, Member]) -> Iterator[Proposal]:
         """Yield the kernels with one technique more or less than the best ones have."""
@@ -80,7 +80,7 @@ class GeneratingProposer:
                     change = _Change(
                         (name,) if is_more else (), "" if is_more else name, parent.seq
                     )
-                    yield self._proposal(other, parent, change)
+                    yield from self._proposed(other, parent, change)
 
     def _known(self, population: Population) -> dict[Techniques, Member]:
         """Return the candidates that this proposer wrote, one for each set of techniques."""
@@ -91,11 +91,16 @@ class GeneratingProposer:
                 found.setdefault(techniques, member)
         return found
 
-    def _proposal(self, techniques: Techniques, parent: Member, change: _Change) -> Proposal:
+    def _proposed(
+        self, techniques: Techniques, parent: Member, change: _Change
+    ) -> Iterator[Proposal]:
+        """Yield the kernel with these techniques, if one of its tune choices fits the workload."""
         source, applied = self.kernels.source(techniques), change.applied
-        family = TECHNIQUES[applied[0]].family if applied else _PLAIN_FAMILY
         choices = self.choices(source)
-        return Proposal(
+        if not choices:
+            return
+        family = TECHNIQUES[applied[0]].family if applied else _PLAIN_FAMILY
+        yield Proposal(
             source=source,
             source_name=_file_name(self.kernels, techniques),
             tune=dict(_nearest(choices, parent)),

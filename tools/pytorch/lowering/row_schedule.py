@@ -6,8 +6,6 @@ independent of each other and change how a row is made, never what is computed b
 
 from dataclasses import dataclass
 
-from .sizes import Size
-
 
 @dataclass(frozen=True)
 class Technique:
@@ -104,7 +102,6 @@ PLAIN = Schedule()
 class RowSizes:
     """What the values that are tried depend on."""
 
-    length: Size
     elements: int
     """Of a row at the workload with the longest."""
     reduces: bool
@@ -159,7 +156,8 @@ def conditions(sizes: RowSizes, schedule: Schedule) -> list[str]:
     """Return what must hold for the values, in the header's expressions."""
     found = ["ROW * ROWS <= 1024"]
     if schedule.is_split:
-        found.append(f"(SPLIT - 1) * ROW < ceil_div({sizes.length.header}, {_PACK})")
+        packs = -(-sizes.elements // _PACK)  # a number, so that a choice fits all workloads or none
+        found.append(f"(SPLIT - 1) * ROW < {packs}")
     if schedule.is_bounded:
         found.append("ROW * ROWS * MIN_BLOCKS <= 2048")
     return found

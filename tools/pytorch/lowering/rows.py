@@ -144,7 +144,7 @@ class RowProgram(Program):
             RowOutput(one.value, one.buffer, table.part(one, count)) for one in self.outputs
         )
         in_place = any(output.buffer.kind == "inout" for output in self.outputs)
-        found = RowSizes(product(inner), length, bool(whole), in_place)
+        found = RowSizes(length, bool(whole), in_place)
         self.tune = tried_values(found, schedule)
         self.conditions = conditions(found, schedule)
         return RowPlan(outer, inner, tuple(whole), tuple(groups), outputs, schedule)

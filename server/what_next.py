@@ -143,7 +143,7 @@ def after_step(result: "StepResult", files: Sequence[Path]) -> NextCommand:
     names = " and ".join(file.name for file in files)
     match result.next:
         case "sweep":
-            return NextCommand(step, f"tries {result.proposer_ideas} more tune choices")
+            return NextCommand(step, f"tries {result.proposer_ideas} ideas of kopt's own")
         case "finish":
             return NextCommand(step, "puts the best to the full check and ends the run")
         case "verify":

@@ -269,8 +269,8 @@ def _sweep(known: SuggestionInputs) -> Iterator[Suggestion]:
         yield Suggestion(
             kind="sweep",
             text=(
-                f"A step without candidates lets kopt try {known.ideas} more choice{plural} of"
-                " `tune` values of the kernels in the beam."
+                f"A step without candidates lets kopt try {known.ideas} idea{plural} of its own:"
+                " kernels that it writes, or other `tune` values of those in the beam."
             ),
             parents=known.beam,
         )

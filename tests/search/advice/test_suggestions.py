@@ -165,4 +165,4 @@ def test_two_families_of_the_beam_are_joined_unless_they_were() -> None:
 
 def test_sweep_says_how_many_choices_are_left() -> None:
     (sweep,) = _suggest(ONE, ideas=3)
-    assert sweep.kind == "sweep" and "3 more choices" in sweep.text
+    assert sweep.kind == "sweep" and "3 ideas of its own" in sweep.text

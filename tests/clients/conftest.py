@@ -11,6 +11,7 @@ import pytest
 
 from support.http_server import HttpServer, served
 from support.real_clients import Clients
+from support.shared_caches import share_caches
 
 _INSTALLED = Path(os.environ.get("KOPT_CLIENTS") or Path(__file__).parents[2] / ".venv/clients")
 
@@ -23,15 +24,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def clients(tmp_path: Path) -> Clients:
+def clients(tmp_path: Path, shared_caches: Path) -> Clients:
     """Return the installed clients with a home and a project folder of this test's own."""
-    project = tmp_path / "project"
+    home, project = tmp_path / "home", tmp_path / "project"
+    share_caches(home / ".kopt", shared_caches)
     project.mkdir()
-    return Clients(_INSTALLED, tmp_path / "home", project)
+    return Clients(_INSTALLED, home, project)
 
 
 @pytest.fixture(scope="module")
-def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+def http(tmp_path_factory: pytest.TempPathFactory, shared_caches: Path) -> Iterator[HttpServer]:
     """Run `kopt serve --http` for the tests of one module."""
-    with served(tmp_path_factory.mktemp("http")) as server:
+    scratch = tmp_path_factory.mktemp("http")
+    share_caches(scratch / "home" / ".kopt", shared_caches)
+    with served(scratch) as server:
         yield server

@@ -40,7 +40,6 @@ The prompt: "{prompt}"
 
 def _configuration(clients: Clients) -> Path:
     path = clients.home / "mcp.json"
-    clients.home.mkdir()
     server = {"command": str(KOPT), "args": ["serve"]}
     path.write_text(json.dumps({"mcpServers": {"kopt": server}}), "utf-8")
     return path

@@ -24,7 +24,6 @@ def _settle_in(clients: Clients) -> None:
     keys = {"approved": [API_KEY[-20:]], "rejected": []}
     state = {"hasCompletedOnboarding": True, "projects": trusted, "customApiKeyResponses": keys}
     servers = {"mcpServers": {"kopt": {"command": str(KOPT), "args": ["serve"]}}}
-    clients.home.mkdir()
     (clients.home / ".claude.json").write_text(json.dumps(state), "utf-8")
     (clients.home / "mcp.json").write_text(json.dumps(servers), "utf-8")
     (clients.project / "mine.cu").write_text(candidate("good_scalar.cu"), "utf-8")

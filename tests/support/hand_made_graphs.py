@@ -40,8 +40,22 @@ def graph_of(inputs: Mapping[str, ValueType], nodes: Sequence[Node], *outputs: R
     )
 
 
-def problem_of(graph: Graph, *workloads: Mapping[str, int]) -> Problem:
-    """Return the problem that `graph` computes at these values of its axes."""
+def in_place(graph: Graph, **outputs: str) -> Graph:
+    """Return `graph` with outputs that are stored where an input was: `out0="x"`."""
+    renamed = [
+        one.model_copy(update={"name": outputs.get(one.name, one.name)}) for one in graph.outputs
+    ]
+    return graph.model_copy(update={"outputs": tuple(renamed)})
+
+
+def problem_of(graph: Graph, *workloads: Mapping[str, int], static: Sequence[str] = ()) -> Problem:
+    """Return the problem that `graph` computes at these values of its axes.
+
+    Args:
+        graph: An output that is called as an input is stored in its place.
+        workloads: The values of the axes.
+        static: Inputs that no earlier kernel writes.
+    """
     axes: dict[str, str | None] = dict.fromkeys(workloads[0])
     values = [dict(one) for one in workloads]
 
@@ -55,11 +69,19 @@ def problem_of(graph: Graph, *workloads: Mapping[str, int]) -> Problem:
 
     def tensor(name: str, role: Role, given: ValueType) -> TensorSpec:
         return TensorSpec(
-            name=name, role=role, dtype=given.dtype, shape=tuple(map(axis, given.shape))
+            name=name,
+            role=role,
+            dtype=given.dtype,
+            shape=tuple(map(axis, given.shape)),
+            static=name in static,
         )
 
-    tensors = [tensor(one.name, "in", one.type) for one in graph.inputs]
-    tensors += [tensor(one.name, "out", graph.type_of(one.value)) for one in graph.outputs]
+    written = {one.name: graph.type_of(one.value) for one in graph.outputs}
+    tensors = [
+        tensor(one.name, "inout" if one.name in written else "in", one.type) for one in graph.inputs
+    ]
+    given = {one.name for one in graph.inputs}
+    tensors += [tensor(name, "out", kind) for name, kind in written.items() if name not in given]
     return Problem(
         name="made",
         op_type="pytorch",

@@ -3,6 +3,7 @@
 #pragma once
 #include <ucontext.h>
 
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 #define __shared__ static
 #define __launch_bounds__(...)
 #define __syncthreads plain_cuda::barrier
+#define __uint_as_float std::bit_cast<float>
 #define __shfl_xor_sync(mask, value, distance) plain_cuda::shfl_xor(value, distance)
 
 namespace plain_cuda {

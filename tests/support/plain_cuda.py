@@ -74,7 +74,9 @@ class PlainLibrary:
         for tensor in case.problem.tensors:
             if tensor.role != "in":
                 shape = tensor_shape(tensor, case.workload.axes)
-                outputs[tensor.name] = _poisoned(shape, tensor.dtype)
+                given = inputs.get(tensor.name)  # what is written in place
+                empty = _poisoned(shape, tensor.dtype)
+                outputs[tensor.name] = empty if given is None else given.copy()
         buffers |= outputs
         for scratch in plan.scratch:
             buffers[scratch.name] = _poisoned(scratch.shape, scratch.dtype)

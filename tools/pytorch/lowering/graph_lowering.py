@@ -165,6 +165,7 @@ class _Driver:
         return False
 
     def finish(self) -> None:
-        """Copy what is returned twice, or as it came."""
+        """Copy what is returned twice, or as it came, and then what takes the place of an input."""
         for place, buffer in self._copies:
             self._program.output(self._values[place], buffer)
+        self._program.end()

@@ -113,6 +113,8 @@ class Program:
         default_factory=dict[int, tuple[Value, Stored]]
     )
     """By identity, with the value itself, so that no other takes its place."""
+    _in_place: list[tuple[Stored, Buffer]] = field(default_factory=list[tuple[Stored, Buffer]])
+    """Results with the inputs that they take the place of."""
 
     def scratch(self, label: str, dtype: str, shape: Shape) -> Buffer:
         """Return a new buffer for a result."""
@@ -239,8 +241,23 @@ class Program:
         return self.realise(value)
 
     def output(self, value: Value, into: Buffer) -> Value:
-        """Return `value` for its readers after it is stored in an output."""
-        return self.realise(value, into)
+        """Return `value` for its readers after it is stored in an output.
+
+        What takes the place of an input is kept in scratch: others may read that input yet.
+        """
+        if into.kind != "inout":
+            return self.realise(value, into)
+        result = self.realise(value)
+        if result.buffer.kind == "inout":
+            result = self._copy(value, None)
+        self._in_place.append((result, into))
+        return result
+
+    def end(self) -> None:
+        """Write the kernels that come after all that reads inputs."""
+        self.node = None  # they belong to no operator
+        for result, into in self._in_place:
+            self._copy(result, into)
 
     def once(self, value: Value) -> Value:
         """Return `value` for a reader that reads it several times."""

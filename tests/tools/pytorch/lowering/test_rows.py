@@ -1,131 +1,71 @@
 """Functions that are made row by row become one kernel, right for random graphs and schedules."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
-from kopt.kernels.problem import Workload
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
 from kopt.tools.pytorch.emit import emit_candidate
 from kopt.tools.pytorch.graph import Argument, Graph, Node, Ref, ValueType
-from support.hand_made_graphs import COLUMNS, ROWS, graph_of, problem_of, value_type
+from kopt.tools.pytorch.lowering.row_schedule import Schedule
+from support.hand_made_graphs import ROWS, graph_of, problem_of, value_type
 from support.plain_cuda import PlainCase, PlainLibrary
+from support.random_rows import MATRIX, NUMBERS, VECTOR, RowFunction, random_function
 
-Array = npt.NDArray[Any]
-MATRIX, NUMBERS, VECTOR = value_type(ROWS, COLUMNS), value_type(ROWS, 1), value_type(COLUMNS)
 WORKLOADS = ({"B": 5, "N": 96}, {"B": 2, "N": 37}, {"B": 3, "N": 520})
-SCHEDULES = ((32, 1), (32, 4), (64, 2), (128, 1))
-GRAPHS = 12
-_UNARY: dict[str, Callable[[Array], Array]] = {
-    "neg.default": np.negative,
-    "relu.default": lambda x: np.maximum(x, 0),
-    "sigmoid.default": lambda x: 1 / (1 + np.exp(-x)),
-    "tanh.default": np.tanh,
-    "abs.default": np.abs,
-}
-_BINARY: dict[str, Callable[[Array, Array], Array]] = {
-    "add.Tensor": np.add,
-    "mul.Tensor": np.multiply,
-    "maximum.default": np.maximum,
-}
-_REDUCED: dict[str, Callable[[Array], Array]] = {
-    "mean.dim": lambda x: x.mean(1, keepdims=True),
-    "amax.default": lambda x: x.max(1, keepdims=True),
-    "amin.default": lambda x: x.min(1, keepdims=True),
-}
+LONG_ROWS = ({"B": 131, "N": 1027}, {"B": 5, "N": 1032}, {"B": 2, "N": 1024})
+"""A function without reductions is made by rows where they are many and long."""
+PLAIN_CPP = ("split_rows", "hoisted_factors", "occupancy_bound", "fast_reciprocal")
+"""Techniques whose kernels call no function of kopt's headers."""
+TRIALS = 40
 
 
 @dataclass(frozen=True)
-class _Function:
-    graph: Graph
-    compute: Callable[[dict[str, Array]], list[Array]]
+class _Trial:
+    function: RowFunction
+    techniques: frozenset[str]
+    cases: tuple[PlainCase, ...]
 
 
-def _node(name: str, op: str, *args: Argument, to: ValueType = MATRIX) -> Node:
-    return Node(name=name, op=f"aten.{op}", args=args, results=(to,))
+def _trial(rng: Random) -> _Trial:
+    """Return a function with the kernel of a set of techniques, at drawn values of its header."""
+    reduces = rng.random() < 0.7
+    function = random_function(rng, reduces=reduces)
+    techniques = frozenset(one for one in PLAIN_CPP if rng.random() < 0.5)
+    problem = problem_of(function.graph, *(WORKLOADS if reduces else LONG_ROWS))
+    source = emit_candidate(problem, function.graph, Schedule(techniques))
+    assert source.count("kernel: ") == 1 and "ROW threads" in source, source
+    cases = [Case(problem, one, Candidate(source)) for one in problem.workloads]
+    drawn = [(case.workload, rng.choice(case.choices)) for case in cases]
+    return _Trial(
+        function, techniques, tuple(PlainCase(problem, one, source, tune) for one, tune in drawn)
+    )
 
 
-def _random_function(rng: Random) -> _Function:
-    """Return a function of a matrix and a vector: steps by element and by row, as they come."""
-    inputs = {"x": MATRIX, "w": VECTOR}
-    nodes: list[Node] = []
-    wide, narrow = ["x"], list[str]()
-    steps: list[tuple[str, Callable[..., Array], tuple[str, ...]]] = []
-    for number in range(rng.randint(3, 9)):
-        name = f"n{number}"
-        kind = rng.choice(("unary", "binary", "reduced", "binary")) if number else "reduced"
-        if kind == "reduced":
-            op, reduced = rng.choice(list(_REDUCED.items()))
-            one = rng.choice(wide)
-            nodes.append(_node(name, op, Ref(node=one), (1,), True, to=NUMBERS))
-            steps.append((name, reduced, (one,)))
-            narrow.append(name)
-            continue
-        one, other = rng.choice(wide), rng.choice([*wide, *narrow, "w"])
-        if kind == "unary":
-            op, unary = rng.choice(list(_UNARY.items()))
-            nodes.append(_node(name, op, Ref(node=one)))
-            steps.append((name, unary, (one,)))
-        else:
-            op, binary = rng.choice(list(_BINARY.items()))
-            nodes.append(_node(name, op, Ref(node=one), Ref(node=other)))
-            steps.append((name, binary, (one, other)))
-        wide.append(name)
-    outputs = [wide[-1]] if wide[-1] != "x" else []
-    outputs += narrow[-1:]
-
-    def compute(given: dict[str, Array]) -> list[Array]:
-        values = {name: array.astype(np.float64) for name, array in given.items()}
-        for name, function, arguments in steps:
-            values[name] = function(*(values[one] for one in arguments))
-        return [values[one] for one in outputs]
-
-    return _Function(graph_of(inputs, nodes, *(Ref(node=one) for one in outputs)), compute)
-
-
-def _inputs(workload: Workload, rng: np.random.Generator) -> dict[str, Array]:
-    rows, columns = workload.axes["B"], workload.axes["N"]
-    return {
-        "x": rng.standard_normal((rows, columns), np.float32),
-        "w": rng.standard_normal(columns, np.float32),
-    }
-
-
-def _differences(functions: Sequence[_Function], folder: Path, rng: Random) -> list[str]:
-    cases: list[PlainCase] = []
-    for one in functions:
-        problem = problem_of(one.graph, *WORKLOADS)
-        source = emit_candidate(problem, one.graph)
-        assert source.count("kernel: ") == 1, source
-        for workload in problem.workloads:
-            row, rows = rng.choice(SCHEDULES)
-            cases.append(PlainCase(problem, workload, source, {"ROW": row, "ROWS": rows}))
-    library = PlainLibrary(cases, folder)
+def _differences(trials: list[_Trial], folder: Path) -> list[str]:
+    pairs = [(trial, case) for trial in trials for case in trial.cases]
+    library = PlainLibrary([case for _, case in pairs], folder)
     numbers = np.random.default_rng(7)
     found: list[str] = []
-    for place, case in enumerate(cases):
-        inputs = _inputs(case.workload, numbers)
-        given = library.run(place, inputs)
-        wanted = functions[place // len(WORKLOADS)].compute(inputs)
-        for output, value in enumerate(wanted):
-            if not np.allclose(given[f"out{output}"], value, rtol=1e-4, atol=1e-4):
-                found.append(f"{case.workload.axes} {case.tune} out{output}:\n{case.source}")
+    for place, (trial, case) in enumerate(pairs):
+        inputs = trial.function.inputs(case.workload.axes, numbers)
+        wrong = trial.function.wrong(inputs, library.run(place, inputs))
+        what = f"{sorted(trial.techniques)} {case.workload.axes} {case.tune}:\n{case.source}"
+        found += [f"{one} {what}" for one in wrong]
     return found
 
 
-def _functions(rng: Random, count: int) -> list[_Function]:
-    return [_random_function(rng) for _ in range(count)]
-
-
 @pytest.mark.slow  # g++ reads CUDA's headers
-def test_random_functions_of_rows_are_right_under_random_schedules(tmp_path: Path) -> None:
+def test_random_functions_of_rows_are_right_under_random_techniques(tmp_path: Path) -> None:
     rng = Random(11)
-    assert _differences(_functions(rng, GRAPHS), tmp_path, rng) == []
+    trials = [_trial(rng) for _ in range(TRIALS)]
+    used = {name for trial in trials for name in trial.techniques}
+    assert used == set(PLAIN_CPP)
+    assert _differences(trials, tmp_path) == []
 
 
 @pytest.mark.slow
@@ -133,7 +73,11 @@ def test_random_functions_of_rows_are_right_under_random_schedules(tmp_path: Pat
 @pytest.mark.parametrize("seed", range(20))
 def test_many_random_functions_of_rows_are_right(seed: int, tmp_path: Path) -> None:
     rng = Random(f"nightly {seed}")
-    assert _differences(_functions(rng, 100), tmp_path, rng) == []
+    assert _differences([_trial(rng) for _ in range(100)], tmp_path) == []
+
+
+def _node(name: str, op: str, *args: Argument, to: ValueType = MATRIX) -> Node:
+    return Node(name=name, op=f"aten.{op}", args=args, results=(to,))
 
 
 def _emitted(graph: Graph) -> str:

@@ -58,7 +58,7 @@ class RowFunction:
         found: list[str] = []
         for one in self.graph.outputs:
             given = outputs[one.name].astype(np.float64)
-            rtol = _TOLERANCE[self.graph.type_of(one.value).dtype]
+            rtol = _TOLERANCE.get(self.graph.type_of(one.value).dtype, 0.0)
             if not np.allclose(given, wanted[one.name], rtol=rtol, atol=1e-4):
                 worst = np.nanmax(np.abs(given - wanted[one.name]))
                 found.append(f"{one.name} is off by up to {worst}")

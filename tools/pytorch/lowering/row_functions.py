@@ -107,7 +107,7 @@ constexpr int power_above(int count) {
 // the lanes merge theirs.
 template <int parts, class State>
 __device__ State merged_parts(const State* states) {
-  constexpr int own = parts < 4 ? parts : 4;
+  constexpr int own = parts < 4 ? parts : parts > 128 ? (parts + 31) / 32 : 4;  // of 32 lanes
   constexpr int lanes = power_above(parts / own + (parts % own != 0));  // op::power_above
   const int first = threadIdx.x % lanes * own;
   State merged = State::start();
@@ -130,16 +130,22 @@ __device__ State merged_in_row(State state) {
   }
   return state;
 }""",
+    "Words": """\
+// A state whose size is a multiple of 4 bytes, so that it can be sent in words.
+template <class State>
+struct alignas(sizeof(State) % 4 != 0 ? 4 : alignof(State)) Words : State {
+  static __device__ Words start() { return {State::start()}; }
+};""",
     "merged_in_cluster": """\
 // All threads of the cluster that makes a row call this and get their states merged. Each warp
 // sends its state to every block; the mbarrier counts what comes.
 template <int number, class State>
 __device__ State merged_in_cluster(State state, kopt::mbarrier_t* arrived) {
-  constexpr int words = sizeof(State) / 4, parts = SPLIT * ROW / 32;
-  static_assert(sizeof(State) % 4 == 0, "a state is sent in words");
+  using Sent = Words<State>;  // op::Words
+  constexpr int words = sizeof(Sent) / 4, parts = SPLIT * ROW / 32;
   state = shared_in_warp(state);  // op::shared_in_warp
   alignas(16) __shared__ float states[parts * words];  // of this reduction alone
-  float own[words];
+  float own[words] = {};
   memcpy(own, &state, sizeof(State));
   const int warp = kopt::cluster_rank() * (ROW / 32) + threadIdx.x / 32;
   if (threadIdx.x % 32 < SPLIT) {
@@ -148,7 +154,7 @@ __device__ State merged_in_cluster(State state, kopt::mbarrier_t* arrived) {
     }
   }
   kopt::mbarrier_wait_parity_cluster(arrived, 0);
-  return merged_parts<parts>(reinterpret_cast<const State*>(states));  // op::merged_parts
+  return merged_parts<parts>(reinterpret_cast<const Sent*>(states));  // op::merged_parts
 }""",
     "read_streaming": """\
 // As read_pack, for what this kernel reads once.

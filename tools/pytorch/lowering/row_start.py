@@ -84,7 +84,7 @@ class RowStart:
             yield f"  kopt::mbarrier_init(&arrived[{number}], 1);"
             yield (
                 f"  kopt::mbarrier_arrive_expect_tx(&arrived[{number}],"
-                f" SPLIT * ROW / 32 * sizeof({state}));"
+                f" SPLIT * ROW / 32 * sizeof(op::Words<{state}>));"
             )
         yield "  kopt::fence_mbarrier_init();"
         yield "}"

@@ -1,0 +1,98 @@
+"""What packaged problems compute as a graph: as torch exports it today, and right as kernels."""
+
+import json
+
+import pytest
+
+from kopt.config.settings import Settings
+from kopt.kernels.candidate import Candidate
+from kopt.kernels.case import Case
+from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.problem_loader import load_problems
+from kopt.kernels.status import Status
+from kopt.tools.check.stage import CheckRequest, check_candidate
+from kopt.tools.pytorch.generated import DEFINITION_FILE, GeneratedKernels, generated_kernels
+from kopt.tools.pytorch.importing.definition import definition_text, export_definition
+from kopt.tools.pytorch.lowering.row_schedule import TECHNIQUES
+from kopt.tools.sim.device import SimDevice
+
+PROBLEMS = [one for one in load_problems().values() if (one.folder / DEFINITION_FILE).is_file()]
+ON_HOPPER_ONLY = {"cluster_sums", "dependent_launch"}
+each_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
+
+
+def _kernels(problem: Problem, arch: str = "sm_90a") -> GeneratedKernels:
+    found = generated_kernels(problem, arch)
+    assert found is not None
+    return found
+
+
+def _smallest(problem: Problem) -> Workload:
+    """Return the workload with the fewest elements that a check runs."""
+    checked = [one for one in problem.workloads if one.use != "time"]
+    return min(checked, key=lambda one: sum(one.axes.values()))
+
+
+def test_some_packaged_problems_have_a_definition() -> None:
+    assert {"fused_add_rmsnorm", "silu_and_mul", "merge_state"} <= {one.name for one in PROBLEMS}
+
+
+@pytest.mark.slow  # torch is loaded, and exports
+@each_problem
+def test_a_definition_is_what_torch_exports_of_the_reference(problem: Problem) -> None:
+    kept = json.loads((problem.folder / DEFINITION_FILE).read_text("utf-8"))
+    made = json.loads(definition_text(export_definition(problem)))
+    for part in ("inputs", "nodes", "outputs"):
+        assert kept[part] == made[part]
+
+
+@each_problem
+def test_every_technique_that_is_offered_changes_the_kernel(problem: Problem) -> None:
+    kernels = _kernels(problem)
+    sources = {kernels.source((name,)) for name in kernels.techniques}
+    assert len(sources | {kernels.source(())}) == len(kernels.techniques) + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "unfit"), [("fused_add_rmsnorm", "split_rows"), ("silu_and_mul", "cluster_sums")]
+)
+def test_what_is_made_by_rows_is_offered_all_that_fits_it(name: str, unfit: str) -> None:
+    (problem,) = (one for one in PROBLEMS if one.name == name)
+    offered = set(_kernels(problem).techniques) | {"hoisted_factors"}  # of those that divide
+    assert offered == set(TECHNIQUES) - {unfit}
+
+
+@each_problem
+def test_older_gpus_get_no_technique_that_their_compiler_refuses(problem: Problem) -> None:
+    hopper, ampere = (_kernels(problem, arch).techniques for arch in ("sm_90a", "sm_80"))
+    assert tuple(one for one in hopper if one not in ON_HOPPER_ONLY) == ampere
+
+
+@each_problem
+def test_a_kernel_serves_every_workload(problem: Problem) -> None:
+    kernels = _kernels(problem)
+    for techniques in ((), kernels.techniques):
+        case = Case(problem, problem.workloads[0], Candidate(kernels.source(techniques)))
+        assert case.header is not None, case.parsed
+        assert case.domain == problem.workloads
+        assert all(case.at(workload).choices for workload in problem.workloads)
+
+
+@pytest.mark.slow  # nvcc and the simulator, half a minute each
+@pytest.mark.parametrize("has_techniques", [False, True])
+@each_problem
+def test_generated_kernels_pass_a_quick_check(
+    problem: Problem, has_techniques: bool, settings: Settings
+) -> None:
+    kernels = _kernels(problem)
+    source = kernels.source(kernels.techniques if has_techniques else ())
+    case = Case(problem, _smallest(problem), Candidate(source))
+    case = case.with_tune(case.choices[0])
+    result = check_candidate(CheckRequest(case=case, level="quick"), SimDevice(settings), settings)
+    assert result.status is Status.PASSED, result.diagnostics
+
+
+def test_a_problem_without_a_definition_has_no_generated_kernels() -> None:
+    others = [one for one in load_problems().values() if one not in PROBLEMS]
+    assert others
+    assert all(generated_kernels(one, "sm_90a") is None for one in others)

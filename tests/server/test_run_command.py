@@ -15,6 +15,7 @@ from kopt.server.exits import ExitCode
 from support.command_line import Kopt
 from support.populations import failed, passed
 from support.recorded_evaluator import RecordedEvaluator
+from support.scripted_steps import no_kernels
 from support.shared_caches import share_caches
 
 KERNEL = "silu_and_mul_b8xh14336"
@@ -35,6 +36,7 @@ def script(
             return RecordedEvaluator(answer)
 
         monkeypatch.setattr(parts, "LocalEvaluator", evaluator)
+        monkeypatch.setattr(parts, "generated_kernels", no_kernels)  # a sweep of the reference
 
     return set_answer
 

@@ -57,8 +57,15 @@ def no_profile(*_: object) -> LeaderProfile | None:
     return None
 
 
+def no_kernels(*_: object) -> None:
+    """Stand in for kernels that kopt writes: then rounds without candidates are sweeps."""
+
+
 class Steps:
-    """Takes steps in one home, evaluated by a function and never profiled."""
+    """Takes steps in one home, evaluated by a function and never profiled.
+
+    Rounds that nobody fills are swept, as those of a problem without a definition.
+    """
 
     def __init__(self, home: Path, answer: Answer = answer) -> None:
         """Evaluate by `answer`; `install` makes it so."""
@@ -71,6 +78,7 @@ class Steps:
     def install(self, set_attribute: Callable[[Any, str, Any], None] = setattr) -> None:
         """Put the stand-ins in place; a test passes its `monkeypatch.setattr`."""
         set_attribute(parts, "LocalEvaluator", self._evaluator)
+        set_attribute(parts, "generated_kernels", no_kernels)
         set_attribute(step, "profile_leader", no_profile)
         set_attribute(Profiler, "profile", no_profile)
 

@@ -67,7 +67,9 @@ class GeneratingProposer:
     def _steps(self, population: Population, known: dict[Techniques, Member]) -> Iterator[Proposal]:
         """Yield the kernels with one technique more or less than the best ones have."""
         made = set(known)
-        places = {member.source_sha: member for member in population.beam}
+        places: dict[str, Member] = {}
+        for member in population.beam:
+            places.setdefault(member.source_sha, member)  # the fastest of its source
         leading = [one for one in known.items() if one[1].source_sha in places]
         leading.sort(key=lambda one: list(places).index(one[1].source_sha))
         for techniques, _ in leading:

@@ -89,7 +89,7 @@ class GeneratingProposer:
         found: dict[Techniques, Member] = {}
         for member in population.members:
             techniques = _techniques_in(member.source_name)
-            if techniques is not None:
+            if techniques is not None and member.source == self.kernels.source(techniques):
                 found.setdefault(techniques, member)
         return found
 
@@ -152,7 +152,7 @@ def _nearest(choices: Sequence[Mapping[str, int]], parent: Member) -> Mapping[st
     return max(
         choices,
         key=lambda choice: sum(parent.tune.get(name) == value for name, value in choice.items()),
-        default={},
+        default=dict[str, int](),
     )
 
 

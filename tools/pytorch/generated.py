@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from kopt.config.errors import ToolError, UnsupportedOperator
 from kopt.kernels.problem import Problem
+from kopt.tools.pytorch.graph import FILE_NAME, Graph, read_graph
 
 from .emit import emit_candidate
-from .graph import FILE_NAME, Graph, read_graph
 from .lowering.row_schedule import TECHNIQUES, Schedule
 
 DEFINITION_FILE = "definition.json"

@@ -79,7 +79,7 @@ class Body:
 
     def pointer(self, buffer: Buffer) -> str:
         """Return the name of the parameter that points to `buffer`."""
-        name = buffer.label if buffer.kind == "scalar" else f"{buffer.label}_data"
+        name = f"{buffer.label}_value" if buffer.kind == "scalar" else f"{buffer.label}_data"
         return self.buffers.setdefault(buffer, name)
 
     def load(self, buffer: Buffer, position: str) -> str:

@@ -35,7 +35,7 @@ def lowered(problem: Problem, graph: Graph, schedule: Schedule = PLAIN) -> Progr
         _lower_into(rows, problem, graph)
         rows.write()
     except NotRowByRowError:
-        program = Program(SizeTable(problem), schedule)
+        program = Program(SizeTable(problem), schedule.by_operator)
         _lower_into(program, problem, graph)
         return program
     return rows

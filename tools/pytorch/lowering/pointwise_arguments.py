@@ -56,7 +56,13 @@ def _clamp(call: Call) -> Value:
         text = "op::at_most(op::at_least({0}, {1}), {2})"
         made = pointwise(call, [value, low, high], text, 2)
         bounds = _number(low), _number(high)
-        if bounds[0] is None or bounds[1] is None or not isinstance(made, Pointwise):
+        is_whole = call.sizes.same_shape(value.shape, call.shape)
+        if (
+            bounds[0] is None
+            or bounds[1] is None
+            or not isinstance(made, Pointwise)
+            or not is_whole
+        ):
             return made
         return replace(made, clamps=(bounds[0], bounds[1]))
     if low is not None:

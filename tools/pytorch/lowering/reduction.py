@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from .body import Body
 from .cuda_types import accumulated
-from .folds import Fold
+from .folds import LARGEST, LARGEST_MAGNITUDE, Fold
 from .sizes import ONE, Shape
-from .values import Index, Value
+from .values import Index, Pointwise, Value
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,14 @@ class Reduction:
     def state(self) -> str:
         """The C++ type of a state."""
         return f"op::{self.fold.state}<{self.element}>"
+
+    @property
+    def cheapest_fold(self) -> Fold:
+        """A fold with the same result and fewer instructions, where there is one."""
+        is_magnitude = isinstance(self.value, Pointwise) and self.value.is_magnitude
+        if self.fold is LARGEST and is_magnitude and self.element == "float":
+            return LARGEST_MAGNITUDE
+        return self.fold
 
     def index(self, kept: Sequence[str], reduced: Sequence[str]) -> Index:
         """Return the index of an element."""

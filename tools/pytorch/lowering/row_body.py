@@ -74,7 +74,7 @@ class RowBody(Body):
             yield
             self._depth = None
             self.lines[place:] = without_unused(self.lines[place:])
-            for name, text in (("Index at", position), ("int col", "first + v")):
+            for name, text in (("Index at", position), ("Index col", "first + v")):
                 if re.search(rf"(?<!\.)\b{name.split()[1]}\b", "\n".join(self.lines[place:])):
                     self.lines.insert(place, f"{'  ' * len(self._scopes)}const {name} = {text};")
 

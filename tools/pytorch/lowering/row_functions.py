@@ -78,7 +78,7 @@ __device__ State from_lane(const State& state, int distance, unsigned mask = 0xf
     "shared_in_warp": """\
 // All lanes of a warp call this and get their states merged.
 template <class State>
-__device__ State shared_in_warp(State state, int lanes = 32) {
+__device__ State shared_in_warp(State state, int lanes = 32) {  // of 32 at most
   for (int distance = lanes / 2; distance > 0; distance /= 2) {
     state.merge(from_lane(state, distance));  // op::from_lane
   }
@@ -88,7 +88,7 @@ __device__ State shared_in_warp(State state, int lanes = 32) {
 // The `lanes` neighbours that have a group call this and get their states merged.
 template <int lanes, class State>
 __device__ State merged_in_group(State state) {
-  static_assert(lanes <= 32, "a group is in one warp");
+  static_assert(lanes >= 1 && lanes <= 32, "a group is a part of a warp");
   const unsigned mask = (0xffffffffu >> (32 - lanes)) << (threadIdx.x % 32 / lanes * lanes);
   for (int distance = lanes / 2; distance > 0; distance /= 2) {
     state.merge(from_lane(state, distance, mask));  // op::from_lane

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from .body import Body
 from .buffers import Grid
 from .cuda_types import NARROW_FLOATS, STORED, cast, computed, stored
-from .folds import LARGEST, LARGEST_MAGNITUDE, SUM, Fold
+from .folds import LARGEST, SUM, Fold
 from .program import store
 from .reduction import Reduction
 from .reduction_kernels import added, sum_dtype
@@ -14,9 +14,11 @@ from .row_body import Pack, RowBody
 from .row_plan import NotRowByRowError, RowOutput, RowPlan, RowResult
 from .row_start import RowStart, first_in_pack, read_pack
 from .sizes import product
-from .values import Index, Pointwise, Value
+from .values import Index
 
-_E4M3_MAX = 448.0
+_WARP = 32
+_Folded = Callable[[Reduction, Fold, str, Callable[[str], str] | None], str]
+"""Writes the loop that reduces prepared elements to a state, and returns the state's name."""
 
 
 def write_rows(plan: RowPlan, body: Body) -> Grid:
@@ -68,6 +70,7 @@ class _RowWriter:
                     index = self._narrow_index(one)
                     store(body, one.buffer, index, one.value.at(body, index))
         self._refuse_other_places()
+        self._refuse_short_packs()
         touched = [one.buffer.dtype for one in wide]
         opening = RowStart(schedule, self._length, bool(plan.results), tuple(self._states))
         body.lines[start:start] = opening.lines(body, touched)
@@ -90,6 +93,12 @@ class _RowWriter:
             options=tuple(options),
         )
 
+    def _refuse_short_packs(self) -> None:
+        """Refuse groups of more than a warp: those whose loads may not be of full packs."""
+        usual = {self._length.code, str(self._plan.group)}
+        if self._plan.group > _WARP and not self._body.divisors <= usual:
+            raise NotRowByRowError("packs are too short for a warp to have a group")
+
     def _refuse_other_places(self) -> None:
         """Refuse what is written in place unless each thread reads of it what it writes alone."""
         for output in self._plan.outputs:
@@ -103,7 +112,7 @@ class _RowWriter:
         return (*self._kept, *("0" for _ in range(missing)))
 
     def _reduce(
-        self, results: tuple[RowResult, ...], state: str, index: Index, folded: "_Folded"
+        self, results: tuple[RowResult, ...], state: str, index: Index, folded: _Folded
     ) -> None:
         """Write the loops of a reduction, and name its results, which are those at `index`."""
         reduction, body = results[0].reduction, self._body
@@ -113,21 +122,18 @@ class _RowWriter:
             total = folded(reduction, SUM, f"{state}_sum", None)
             count = f"{ctype}({elements})"
             mean = body.let(ctype, f"{total}.total / {count}")
-            squares = self._folded(
+            squares = folded(
                 reduction, SUM, f"{state}_squares", lambda x: f"({x} - {mean}) * ({x} - {mean})"
             )
             given = f"{{{count}, {mean}, {squares}.total}}"
             body.line(f"const op::Moments<{ctype}> {state} = {given};")
         elif fold.state == "Exponentials":
             largest = f"{folded(reduction, LARGEST, f'{state}_largest', None)}.best"
-            total = self._folded(
-                reduction, SUM, f"{state}_total", lambda x: f"std::exp({x} - {largest})"
-            )
+            total = folded(reduction, SUM, f"{state}_total", lambda x: f"std::exp({x} - {largest})")
             given = f"{{{largest}, {total}.total}}"
             body.line(f"const op::Exponentials<{ctype}> {state} = {given};")
         else:
-            fold = _cheaper(reduction, fold)
-            folded(reduction, fold, state, None)
+            folded(reduction, reduction.cheapest_fold, state, None)
         for text, one in zip(fold.results, results, strict=False):
             code = re.sub(r"\bstate\b", state, text).format(T=ctype, count=elements)
             made = ctype if one.dtype not in ("bool", "int64") else "auto"
@@ -155,6 +161,7 @@ class _RowWriter:
     ) -> str:
         """Write the same for a group, of which this thread has a pack."""
         body, group = self._body, self._plan.group
+        body.divisors.add(str(group))  # a pack has neighbours of one group only
         self._begun(reduction, fold, state)
 
         def add(_: Index) -> None:
@@ -193,7 +200,7 @@ class _RowWriter:
 
         def write(index: Index) -> None:
             for one in outputs:
-                value = _unrounded(one).at(body, index)
+                value = one.before_rounding.at(body, index)
                 if one.buffer.dtype not in NARROW_FLOATS:
                     value = stored(one.buffer.dtype, value)
                 body.line(f"{names[one.buffer]}.at[v] = {value};")
@@ -269,30 +276,3 @@ class _RowWriter:
     def _reading(self, pack: Pack) -> str:
         read = read_pack(self._body, pack, self._plan.schedule)
         return f"const auto {pack.name} = KEEPS ? {pack.name}_kept[KEEPS ? i : 0] : {read};"
-
-
-def _cheaper(reduction: Reduction, fold: Fold) -> Fold:
-    """Return a fold with the same result and fewer instructions, where there is one."""
-    value = reduction.value
-    is_magnitude = isinstance(value, Pointwise) and value.is_magnitude
-    if fold is LARGEST and is_magnitude and reduction.element == "float":
-        return LARGEST_MAGNITUDE
-    return fold
-
-
-_Folded = Callable[[Reduction, Fold, str, Callable[[str], str] | None], str]
-
-
-def _unrounded(output: RowOutput) -> Value:
-    """Return what is stored, without a rounding that the store does: pairs are rounded at once."""
-    value = output.value
-    if not (isinstance(value, Pointwise) and value.rounds and value.dtype == output.buffer.dtype):
-        return value
-    (operand,) = value.operands
-    if computed(operand.dtype) != "float":
-        return value
-    is_clamped = isinstance(operand, Pointwise) and operand.clamps == (-_E4M3_MAX, _E4M3_MAX)
-    if not is_clamped or value.dtype != "float8_e4m3fn":
-        return operand
-    assert isinstance(operand, Pointwise)
-    return operand.operands[0]  # the conversion saturates, and keeps NaN

@@ -5,10 +5,13 @@ from typing import Literal
 
 from .body import Body
 from .buffers import Buffer
+from .cuda_types import computed
 from .reduction import Reduction
 from .row_schedule import Schedule
 from .sizes import Shape
-from .values import Index, Value
+from .values import Index, Pointwise, Value
+
+_E4M3_MAX = 448.0
 
 
 class NotRowByRowError(Exception):
@@ -57,6 +60,20 @@ class RowOutput:
     value: Value
     buffer: Buffer
     part: Part = "row"
+
+    @property
+    def before_rounding(self) -> Value:
+        """What is stored, without a rounding that the store does: pairs are rounded at once."""
+        value = self.value
+        if not (isinstance(value, Pointwise) and value.rounds and value.dtype == self.buffer.dtype):
+            return value
+        (operand,) = value.operands
+        if computed(operand.dtype) != "float":
+            return value
+        if value.dtype == "float8_e4m3fn" and isinstance(operand, Pointwise):
+            is_clamped = operand.clamps == (-_E4M3_MAX, _E4M3_MAX)
+            return operand.operands[0] if is_clamped else operand  # it saturates, and keeps NaN
+        return operand
 
 
 @dataclass(frozen=True)

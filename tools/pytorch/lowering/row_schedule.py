@@ -1,7 +1,8 @@
 """How a kernel that makes rows is written: the techniques that are applied, and the values tried.
 
 A technique is called as in the knowledge base (search/knowledge/seed/techniques.yaml). All are
-independent of each other and change how a row is made, never what is computed but for rounding.
+independent of each other and change how a row is made, never what is computed but for rounding, and
+for a hoisted divisor below 2^-128, whose reciprocal is infinite.
 """
 
 from dataclasses import dataclass
@@ -65,6 +66,11 @@ class Schedule:
         return Schedule(self.techniques - unfit)
 
     @property
+    def by_operator(self) -> "Schedule":
+        """The techniques of kernels that do not make rows."""
+        return Schedule(self.techniques & {"fast_reciprocal"})
+
+    @property
     def is_dependent(self) -> bool:
         """Whether it is launched before the kernel before it has ended."""
         return "dependent_launch" in self.techniques
@@ -105,6 +111,8 @@ class RowSizes:
     elements: int
     """Of a row at the workload with the longest."""
     reduces: bool
+    """Whether a reduction is over whole rows."""
+    has_groups: bool
     writes_inputs: bool
     """Then a block has one row: spare threads would read what others write."""
 
@@ -114,16 +122,17 @@ def tried_values(sizes: RowSizes, schedule: Schedule) -> dict[str, tuple[int, ..
     blocks = _split(sizes) if schedule.is_split else (1,)
     each = _PACK if schedule.is_split and not sizes.reduces else _PER_THREAD
     wanted = max(1, sizes.elements // blocks[0] // each)
-    threads = _THREADS if sizes.reduces else _FEWER + _THREADS
+    is_alone = not (sizes.reduces or sizes.has_groups)
+    threads = _FEWER + _THREADS if is_alone else _THREADS
     usual = next((one for one in threads if one >= wanted), threads[-1])
     place = threads.index(usual)
     near = (place, place - 1, place + 1, place - 2, place + 2)
     powers = [threads[one] for one in near if 0 <= one < len(threads)]
     tried = {"ROW": tuple(dict.fromkeys((*powers[:1], *_exact(sizes, blocks[0]), *powers[1:])))}
     rows = max(1, _USUAL_BLOCK // usual)
-    is_alone = schedule.is_split or sizes.writes_inputs
+    has_one_row = schedule.is_split or sizes.writes_inputs
     counts = dict.fromkeys((rows, 1, 2, 4, 8, *(() if sizes.reduces else (2 * rows, rows // 2))))
-    tried["ROWS"] = (1,) if is_alone else tuple(one for one in counts if one)
+    tried["ROWS"] = (1,) if has_one_row else tuple(one for one in counts if one)
     if schedule.is_split:
         tried["SPLIT"] = blocks
     if schedule.is_dependent:

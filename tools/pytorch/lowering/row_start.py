@@ -23,7 +23,7 @@ def first_in_pack(schedule: Schedule) -> str:
 
 def read_pack(body: RowBody, pack: Pack, schedule: Schedule) -> str:
     """Return the load of a pack; what all rows read stays in the caches."""
-    streams = schedule.streams and not pack.buffer.is_static and "row" in pack.base
+    streams = schedule.streams and not pack.buffer.is_static and pack.base != "first"
     call = "read_streaming" if streams else "read_pack"
     return f"op::{call}<VEC>({body.pointer(pack.buffer)} + {pack.base})"
 
@@ -96,7 +96,11 @@ class RowStart:
         is_dependent = self.schedule.is_dependent
         if is_dependent:
             yield "if (TRIGGER == 0) kopt::griddepcontrol_launch_dependents();"
-        early = [one for one in packs if is_dependent and one.buffer.is_static]
+        early = [
+            one
+            for one in packs
+            if is_dependent and one.buffer.is_static and one.buffer.kind == "in"
+        ]
         yield from self._kept(body, early)
         if self.schedule.is_split and self.states:
             yield "kopt::cluster_wait();  // the mbarriers of the other blocks are there, too"

@@ -15,12 +15,14 @@ from .row_kernel import write_rows
 from .row_plan import NotRowByRowError, RowOutput, RowPlan, RowResult
 from .row_schedule import RowSizes, conditions, tried_values
 from .row_shapes import RowShapes
-from .sizes import ONE, Shape, product
+from .sizes import ONE, Shape
 from .values import Stored, Value
 
 _SHORT, _LONG = 32, 1 << 16
 """Elements of a row up to which a thread is enough for it, and from which on few rows leave most of
 a GPU idle."""
+_TOO_LONG = 1 << 30
+"""Elements of a row from which on their places, rounded up to packs, may not fit in 32 bits."""
 _FEW = 128
 """Rows that are few."""
 _TILE = 1024
@@ -127,6 +129,8 @@ class RowProgram(Program):
         groups = [one for one in self.results if not same_shape(one[0].reduction.inner, inner)]
         whole = [one for one in self.results if one not in groups]
         rows, length = self.sizes.elements(outer), self.sizes.elements(inner)
+        if length >= _TOO_LONG:
+            raise NotRowByRowError("places in a row do not fit in 32 bits")
         if whole and length <= _SHORT:
             raise NotRowByRowError("rows are short")
         schedule = self.schedule.fitting(bool(whole), length)
@@ -134,7 +138,7 @@ class RowProgram(Program):
         if is_few and length >= (_LONG if whole else _TILE):
             raise NotRowByRowError("rows are few and long")
         for results in whole:
-            if not self.sizes.equal(product(results[0].reduction.outer), product(outer)):
+            if not same_shape(results[0].reduction.outer, outer):
                 raise NotRowByRowError("reductions have rows of different lengths")
         table = RowShapes(self.sizes, outer, inner)
         for results in groups:
@@ -144,9 +148,10 @@ class RowProgram(Program):
             RowOutput(one.value, one.buffer, table.part(one, count)) for one in self.outputs
         )
         in_place = any(output.buffer.kind == "inout" for output in self.outputs)
-        found = RowSizes(length, bool(whole), in_place)
+        found = RowSizes(length, bool(whole), bool(groups), in_place)
         self.tune = tried_values(found, schedule)
         self.conditions = conditions(found, schedule)
+        self.schedule = schedule
         return RowPlan(outer, inner, tuple(whole), tuple(groups), outputs, schedule)
 
     def _rows_of_outputs(self) -> tuple[Shape, Shape]:

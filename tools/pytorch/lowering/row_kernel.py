@@ -117,7 +117,7 @@ class _RowWriter:
         """Write the loops of a reduction, and name its results, which are those at `index`."""
         reduction, body = results[0].reduction, self._body
         elements = product(reduction.inner).code
-        fold, ctype = reduction.fold, reduction.element
+        fold, ctype = reduction.cheapest_fold, reduction.element
         if fold.state == "Moments":
             total = folded(reduction, SUM, f"{state}_sum", None)
             count = f"{ctype}({elements})"
@@ -133,7 +133,7 @@ class _RowWriter:
             given = f"{{{largest}, {total}.total}}"
             body.line(f"const op::Exponentials<{ctype}> {state} = {given};")
         else:
-            folded(reduction, reduction.cheapest_fold, state, None)
+            folded(reduction, fold, state, None)
         for text, one in zip(fold.results, results, strict=False):
             code = re.sub(r"\bstate\b", state, text).format(T=ctype, count=elements)
             made = ctype if one.dtype not in ("bool", "int64") else "auto"

@@ -36,6 +36,11 @@ _TOLERANCE = {"float32": 1e-4, "bfloat16": 2**-8}
 """Relative: the order of additions, approximate functions; half a unit in the last place, twice."""
 
 
+def _plus_one(x: Array) -> Array:
+    more: Array = x + 1
+    return more
+
+
 @dataclass(frozen=True)
 class RowFunction:
     """A function of x (rows, columns), s (rows, 1) and w (columns)."""
@@ -104,7 +109,7 @@ class _Steps:
     def at_least_one(self, name: str) -> str:
         """Return the name of 1 + |value|, which anything can be divided by."""
         size = self.add("abs.default", np.abs, [name], to=NUMBERS)
-        return self.add("add.Tensor", lambda x: x + 1, [size], 1, to=NUMBERS)
+        return self.add("add.Tensor", _plus_one, [size], 1, to=NUMBERS)
 
 
 def random_function(rng: Random, *, reduces: bool, overwrites: bool = False) -> RowFunction:

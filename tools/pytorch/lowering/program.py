@@ -247,17 +247,16 @@ class Program:
         """
         if into.kind != "inout":
             return self.realise(value, into)
-        result = self.realise(value)
-        if result.buffer.kind == "inout":
-            result = self._copy(value, None)
+        made = self.realise(value)
+        result = self._copy(value, None) if made.buffer.kind == "inout" else made
         self._in_place.append((result, into))
         return result
 
     def end(self) -> None:
-        """Write the kernels that come after all that reads inputs."""
-        self.node = None  # they belong to no operator
-        for result, into in self._in_place:
-            self._copy(result, into)
+        """Write the kernels, of no operator, that come after all that reads inputs."""
+        self.node = None
+        for one in self._in_place:
+            self._copy(*one)
 
     def once(self, value: Value) -> Value:
         """Return `value` for a reader that reads it several times."""

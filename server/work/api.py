@@ -142,7 +142,7 @@ def run(
     """Search for a faster kernel to the end and return the report; `kopt run` shows it meanwhile.
 
     With a key in `settings`, Claude writes candidates and is paid up to the dollars of `search`;
-    without one the declared tune values are swept.
+    without one kopt writes kernels where it knows the function, and sweeps tune values.
 
     Args:
         kernel: Kernel id.

@@ -60,7 +60,15 @@ class PlainLibrary:
             parts.append(_unit(number, case.source, plan))
         (folder / "unit.cpp").write_text("\n".join(parts), "utf-8")
         includes = [f"-I{path}" for path in (_HERE, *cuda_include_folders())]
-        flags = ["-std=c++20", "-O0", "-w", "-shared", "-fPIC", "-ffp-contract=off"]
+        flags = [
+            "-std=c++20",
+            "-O0",
+            "-w",
+            "-shared",
+            "-fPIC",
+            "-ffp-contract=off",
+            "-fno-gnu-unique",
+        ]
         command = ["g++", *flags, *includes, "unit.cpp", "-o", "unit.so"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:4000]

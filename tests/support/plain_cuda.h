@@ -19,6 +19,7 @@
 #define __launch_bounds__(...)
 #define __syncthreads plain_cuda::barrier
 #define __uint_as_float std::bit_cast<float>
+#define __float_as_uint std::bit_cast<unsigned>
 #define __shfl_xor_sync(mask, value, distance) plain_cuda::shfl_xor(value, distance)
 
 namespace plain_cuda {
@@ -45,7 +46,7 @@ inline unsigned shfl_xor(unsigned value, int distance) {
   const int t = running;
   shuffled[t] = value;
   barrier();
-  const unsigned found = shuffled[t ^ distance];
+  const unsigned found = shuffled[distance < 32 ? t ^ distance : t];  // of the same warp
   barrier();
   return found;
 }

@@ -110,7 +110,7 @@ def _unit(number: int, source: str, plan: LaunchPlan) -> str:
     kernels = {match[1]: match[2] for match in _KERNEL.finditer(text)}
     bodies = _KERNEL.split(text)
     has_barrier = {
-        name: any(name in body for name in ("__syncthreads", "merged_in_block", "merged_in_row"))
+        name: any(word in body for word in ("__syncthreads", "op::merged_in_"))
         for name, body in zip(bodies[1::3], bodies[3::3], strict=True)
     }
     lines = [f"#define {name} {value}" for name, value in plan.defines.items()]

@@ -8,6 +8,7 @@ its file name, so that a resumed run proposes the same.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from kopt.search.records.members import Member, Population, Proposal, Proposer
 from kopt.tools.pytorch.generated import GeneratedKernels
@@ -17,8 +18,6 @@ from .sweep import ReadChoices
 
 _NAME = "generated"
 _PLAIN_FAMILY = "register_caching"
-_SHARING = ("split_rows", "cluster_sums")
-"""Techniques that are for few rows."""
 _OF_ALL = ("vector_loads", "row_in_registers")
 """Techniques of every generated kernel."""
 _SWEPT = 2
@@ -49,15 +48,15 @@ class GeneratingProposer:
         known = self._known(population)
         if not known:
             return tuple(self._first(population))[:count]
-        steps = tuple(self._steps(population, known))[: (count + 1) // 2]
+        steps = tuple(islice(self._steps(population, known), (count + 1) // 2))
         leading = replace(population, beam=_of_sources(population.beam, _SWEPT))
         return (*steps, *self.sweep.propose(leading, count - len(steps)))
 
     def _first(self, population: Population) -> Iterator[Proposal]:
         start = population.members[0]
         every = self.kernels.techniques
-        on_one_sm = tuple(name for name in every if name not in _SHARING)
-        sets = [every, on_one_sm, (), *((one,) for one in every)]
+        for_many_rows = tuple(name for name in every if not TECHNIQUES[name].is_for_few_rows)
+        sets = [every, for_many_rows, (), *((one,) for one in every)]
         # Beside a kernel that somebody wrote in another way no single technique tells its gain.
         parent = start.seq if start.source == self.kernels.source(()) else None
         for techniques in dict.fromkeys(frozenset(one) for one in sets):

@@ -201,4 +201,6 @@ def read_graph(folder: Path, name: str = FILE_NAME) -> Graph:
     except OSError as error:
         raise ToolError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
-        raise ToolError(f"{path} is damaged: {error}; import the function again") from error
+        raise ToolError(
+            f"{path} is damaged: {error}; write it anew, an imported function by importing it again"
+        ) from error

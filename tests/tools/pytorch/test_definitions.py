@@ -2,9 +2,12 @@
 
 import json
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 
+from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
@@ -98,3 +101,19 @@ def test_a_problem_without_a_definition_has_no_generated_kernels() -> None:
     others = [one for one in load_problems().values() if one not in PROBLEMS]
     assert others
     assert all(generated_kernels(one, "sm_90a") is None for one in others)
+
+
+def test_a_definition_of_another_problem_is_refused(tmp_path: Path) -> None:
+    problem = load_problems()["silu_and_mul"]
+    other = load_problems()["merge_state"].folder / DEFINITION_FILE
+    shutil.copy(other, tmp_path / DEFINITION_FILE)
+    copied = problem.model_copy(update={"folder": tmp_path})
+    with pytest.raises(ToolError, match=r"definition\.json does not fit its problem\.yaml \(input"):
+        generated_kernels(copied, "sm_90a")
+
+
+def test_a_damaged_definition_is_refused(tmp_path: Path) -> None:
+    (tmp_path / DEFINITION_FILE).write_text('{"torch": "2', encoding="utf-8")
+    copied = load_problems()["silu_and_mul"].model_copy(update={"folder": tmp_path})
+    with pytest.raises(ToolError, match=r"definition\.json is damaged"):
+        generated_kernels(copied, "sm_90a")

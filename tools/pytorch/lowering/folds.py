@@ -26,7 +26,7 @@ MEAN = Fold("Sum", ("state.total / {T}({count})",))
 PRODUCT = Fold("Product", ("state.total",))
 LARGEST = Fold("Largest", ("state.best",))
 LARGEST_MAGNITUDE = Fold("LargestMagnitude", ("state.value()",))
-"""Of floats that are not negative: their bits are in the order of their values, NaN above all."""
+"""Floats that are not negative are compared by their bits, in which NaN is above all."""
 SMALLEST = Fold("Smallest", ("state.best",))
 ANY = Fold("Any", ("state.found",), 0)
 ALL = Fold("All", ("state.found",), 0)

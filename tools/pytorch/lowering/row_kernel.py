@@ -72,7 +72,7 @@ class _RowWriter:
         self._refuse_other_places()
         self._refuse_short_packs()
         touched = [one.buffer.dtype for one in wide]
-        opening = RowStart(schedule, self._length, bool(plan.results), tuple(self._states))
+        opening = RowStart(schedule, self._length, tuple(self._states))
         body.lines[start:start] = opening.lines(body, touched)
         return self._grid(rows)
 

@@ -15,18 +15,28 @@ class Technique:
     family: str
     """The strategy family that it belongs to (kernels/families.py)."""
     words: str
-    """What it does, in a clause."""
+    """A clause that tells what it does."""
+    needs_sm_90: bool = False
+    is_for_few_rows: bool = False
+    """Whether it pays only while rows are fewer than SMs."""
 
 
 TECHNIQUES = {
     "split_rows": Technique(
-        "grid_shape", "several blocks share a row, so that few rows keep more SMs busy"
+        "grid_shape",
+        "several blocks share a row, so that few rows keep more SMs busy",
+        is_for_few_rows=True,
     ),
     "cluster_sums": Technique(
-        "clusters", "the blocks of a cluster share a row and send each other their partial results"
+        "clusters",
+        "the blocks of a cluster share a row and send each other their partial results",
+        needs_sm_90=True,
+        is_for_few_rows=True,
     ),
     "dependent_launch": Technique(
-        "pass_fusion", "the next launch starts before this one ends: at once, or once it has loaded"
+        "pass_fusion",
+        "the next launch starts before this one ends: at once, or once it has loaded",
+        needs_sm_90=True,
     ),
     "streaming_access": Technique(
         "cache_policy", "what is used once is stored, and perhaps loaded, past the caches"
@@ -109,7 +119,7 @@ class RowSizes:
     """What the values that are tried depend on."""
 
     elements: int
-    """Of a row at the workload with the longest."""
+    """The elements of a row, at the workload where it is longest."""
     reduces: bool
     """Whether a reduction is over whole rows."""
     has_groups: bool

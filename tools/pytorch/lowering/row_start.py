@@ -35,7 +35,6 @@ class RowStart:
     schedule: Schedule
     length: Size
     """Elements of a row."""
-    reduces: bool
     states: tuple[str, ...]
     """C++ types of what the blocks of a cluster send each other, in their order."""
 

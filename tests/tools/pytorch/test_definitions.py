@@ -64,7 +64,16 @@ def test_every_technique_that_is_offered_changes_the_kernel(problem: Problem) ->
 def test_what_is_made_by_rows_is_offered_all_that_fits_it(name: str, unfit: str) -> None:
     (problem,) = (one for one in PROBLEMS if one.name == name)
     offered = set(_kernels(problem).techniques) | {"hoisted_factors"}  # of those that divide
-    assert offered == set(TECHNIQUES) - {unfit}
+    assert offered == set(TECHNIQUES) - {unfit, "roles_by_block"}
+
+
+def test_results_of_different_shapes_are_offered_one_launch() -> None:
+    (problem,) = (one for one in PROBLEMS if one.name == "rope_quantize_fp8")
+    kernels = _kernels(problem)
+    every = {"dependent_launch", "streaming_access", "roles_by_block", "occupancy_bound"}
+    assert set(kernels.techniques) == every
+    launches = {name: kernels.source([name]).count("kernel: ") for name in every}
+    assert launches == {**dict.fromkeys(every, 4), "roles_by_block": 1}
 
 
 @each_problem

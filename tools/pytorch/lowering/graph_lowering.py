@@ -15,6 +15,7 @@ from .row_plan import NotRowByRowError
 from .row_schedule import PLAIN, Schedule
 from .rows import RowProgram
 from .sizes import Shape, SizeTable, shape_of, size_of
+from .tiles import TileProgram
 from .values import Constant, Stored, Value, converted
 
 _Place = tuple[str, int]
@@ -23,22 +24,24 @@ _MOST_STEPS = 12
 
 
 def lowered(problem: Problem, graph: Graph, schedule: Schedule = PLAIN) -> Program:
-    """Return the kernels that compute the outputs of `graph`: one for all that is done by row.
+    """Return the kernels that compute the outputs of `graph`.
 
-    What `schedule` says of rows changes nothing where there is more than that one kernel.
+    One that makes rows, or one for each output where all are pointwise, or one for each operator.
 
     Raises:
         UnsupportedOperator: An operator or dtype has no lowering.
     """
-    rows = RowProgram(SizeTable(problem), schedule)
-    try:
-        _lower_into(rows, problem, graph)
-        rows.write()
-    except NotRowByRowError:
-        program = Program(SizeTable(problem), schedule.by_operator)
-        _lower_into(program, problem, graph)
-        return program
-    return rows
+    for kind in (RowProgram, TileProgram):
+        found = kind(SizeTable(problem), schedule)
+        try:
+            _lower_into(found, problem, graph)
+            found.write()
+        except NotRowByRowError:
+            continue
+        return found
+    program = Program(SizeTable(problem), schedule.by_operator)
+    _lower_into(program, problem, graph)
+    return program
 
 
 def _lower_into(program: Program, problem: Problem, graph: Graph) -> None:

@@ -6,7 +6,7 @@ the pack before that loop.
 """
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Container, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -16,9 +16,12 @@ from .sizes import Shape, Size
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _OPAQUE = re.compile(r"[?%<>&|]| - | / ")
-_CONSTANT = re.compile(
-    r"\d+|KOPT_\w+|Index\((?:\d+|KOPT_\w+)\)|\((?:[\d\s+*/()-]|KOPT_\w+|Index\b)*\)"
-)
+_NUMBER = r"(?:\d+|KOPT_\w+|Index\((?:\d+|KOPT_\w+)\)|\((?:[\d\s+*/()-]|KOPT_\w+|Index\b)*\))"
+_CONSTANT = re.compile(_NUMBER)
+_QUOTIENT = re.compile(rf"\bcol / ({_NUMBER})(?!\w)")
+_REMAINDER = re.compile(rf"\(?col % ({_NUMBER})\)?")
+_LOCAL = re.compile(r"\b(?:col|at|v|[a-z]+\d\w*)\b(?!\()")
+"""Names of the loop over a pack, and those that `fresh` makes."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,12 @@ class RowBody(Body):
     """Constants that must be multiples of a pack's length."""
     _definitions: dict[str, str] = field(default_factory=dict[str, str])
     """What each name stands for that is defined inside the loop over a pack."""
+    _same: dict[str, str] = field(default_factory=dict[str, str])
+    """What is the same for a whole pack: the statements that come before its loop, by name."""
     _loose: set[Buffer] = field(default_factory=set[Buffer])
     """Buffers of which single elements are read."""
+    scattered: set[Buffer] = field(default_factory=set[Buffer])
+    """Those of which each element of a pack is read by itself."""
     _outside: set[str] = field(default_factory=lambda: {"row", "first"})
     """Positions that have a name before the first loop."""
     _depth: int | None = None
@@ -50,14 +57,51 @@ class RowBody(Body):
     """Whether loops have begun, so that names are defined too late for the first load."""
 
     def let(self, ctype: str, text: str) -> str:
-        """Return the name of a constant of this value."""
-        name = super().let(ctype, text)
+        """Return the name of a constant of this value, before the loop if a pack has one value."""
+        if self._depth == len(self._scopes) and self._is_same(text):
+            name = self._named_before(ctype, text)
+        else:
+            name = super().let(ctype, text)
         if ctype == "Index" and name != text:
             if self._depth is not None:
                 self._definitions[name] = text
             elif not self._is_closed:
                 self._outside.add(name)
         return name
+
+    def _is_same(self, text: str) -> bool:
+        """Return whether a pack has one value of `text`, which depends on `first`."""
+        rest, count = _QUOTIENT.subn("first", text)
+        used = set(_WORD.findall(rest)) & self._same.keys()
+        is_name = text in used
+        return bool(count or used) and not is_name and set(_LOCAL.findall(rest)) <= used
+
+    def _named_before(self, ctype: str, text: str) -> str:
+        given = self._from_first(text)
+        for name, line in self._same.items():
+            if line == f"const {ctype} {name} = {given};":
+                return name
+        name = self.fresh("j" if ctype == "Index" else "v")
+        self._same[name] = f"const {ctype} {name} = {given};"
+        return name
+
+    def _from_first(self, text: str) -> str:
+        """Return `text` with `col / n`, the same for a whole pack, as `first / n`."""
+        self.divisors.update(_QUOTIENT.findall(text))
+        return _QUOTIENT.sub(lambda found: f"first / {found[1]}", text)
+
+    def before(self, text: str) -> list[str]:
+        """Return the statements on whole packs whose names `text` needs, in their order."""
+        needed, names = set[str](), set(_WORD.findall(text))
+        for name in reversed(self._same):
+            if name in names:
+                needed.add(name)
+                names.update(_WORD.findall(self._same[name]))
+        return [line for name, line in self._same.items() if name in needed]
+
+    def is_known_early(self, pack: Pack) -> bool:
+        """Return whether nothing is loaded to know where a pack is."""
+        return not self.before(pack.base)
 
     def begin(self) -> None:
         """Say that the loops begin: what is named from here on is not known to the first loads."""
@@ -83,6 +127,8 @@ class RowBody(Body):
         pack = self.pack(buffer, position)
         if pack is None:
             self._loose.add(buffer)
+            if buffer.kind != "scalar" and not set(_LOCAL.findall(position)) <= self._same.keys():
+                self.scattered.add(buffer)
         return f"{pack.name}.at[v]" if pack else super().load(buffer, position)
 
     def element(self, buffer: Buffer, position: str) -> str:
@@ -137,38 +183,43 @@ class RowBody(Body):
     def base(self, position: str) -> str | None:
         """Return the position of a pack's first element; None if `position` runs otherwise."""
         terms = self._terms(position)
-        if terms.count("col") != 1:
+        own = [one for one in terms if one == "col" or _REMAINDER.fullmatch(one)]
+        if len(own) != 1:
             return None
-        others = [one for one in terms if one not in ("col", "0")]
-        divisors: list[str] = []
+        others = [self._from_first(one) for one in terms if one not in (own[0], "0")]
+        divisors = _REMAINDER.findall(own[0])
         for term in others:
             words = set(_WORD.findall(term))
             known = {one for one in words if one.startswith("KOPT_") or one == "Index"}
-            if not words <= self._outside | known:
+            if not words <= self._outside | known | set(self._same):
                 return None
             constants = [one for one in _factors(term) if _CONSTANT.fullmatch(one)]
             if not constants:
                 return None
             divisors.append(" * ".join(constants))
         self.divisors.update(divisors)
-        return " + ".join((*others, "first"))
+        return " + ".join((*others, own[0].replace("col", "first")))
 
     def _terms(self, text: str) -> list[str]:
         """Return what is added up in `text`, names of the loop replaced by what they stand for."""
         if _OPAQUE.search(_outermost(text)):
-            return [f"({self._replaced(text)})"]
+            return [f"({self._replaced(text, self._same)})"]
         terms: list[str] = []
         for term in _parted(text, " + "):
-            if term in self._definitions:
+            if term in self._definitions and term not in self._same:
                 terms += self._terms(self._definitions[term])
             else:
-                terms.append(self._replaced(term))
+                terms.append(self._replaced(term, self._same))
         return terms
 
-    def _replaced(self, text: str) -> str:
+    def _replaced(self, text: str, kept: Container[str] = ()) -> str:
+        """Return `text` with what names of the loop stand for, but for those that are kept."""
+
         def meaning(found: re.Match[str]) -> str:
-            known = self._definitions.get(found[0])
-            return found[0] if known is None else f"({self._replaced(known)})"
+            name = found[0]
+            if name in kept or name not in self._definitions:
+                return name
+            return f"({self._replaced(self._definitions[name], kept)})"
 
         return _WORD.sub(meaning, text)
 

@@ -173,8 +173,12 @@ __device__ Pack<T, length> read_streaming(const T* place) {
 // As write_pack, for what no kernel reads soon.
 template <class T, int length>
 __device__ void write_streaming(T* place, const Pack<T, length>& made) {
-  if constexpr (HINT < 1 || sizeof(Pack<T, length>) != 16) {
+  if constexpr (HINT < 1 || (sizeof(Pack<T, length>) != 16 && sizeof(Pack<T, length>) != 8)) {
     write_pack(place, made);  // op::write_pack
+  } else if constexpr (sizeof(Pack<T, length>) == 8) {
+    uint2 words;
+    memcpy(&words, &made, sizeof(words));
+    __stcs(reinterpret_cast<uint2*>(place), words);
   } else {
     uint4 words;
     memcpy(&words, &made, sizeof(words));

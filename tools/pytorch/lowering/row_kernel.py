@@ -5,14 +5,15 @@ from collections.abc import Callable
 
 from .body import Body
 from .buffers import Grid
-from .cuda_types import NARROW_FLOATS, STORED, cast, computed, stored
+from .cuda_types import cast, computed
 from .folds import LARGEST, SUM, Fold
+from .pack_loop import MadePack, write_loop
 from .program import store
 from .reduction import Reduction
 from .reduction_kernels import added, sum_dtype
-from .row_body import Pack, RowBody
+from .row_body import RowBody
 from .row_plan import NotRowByRowError, RowOutput, RowPlan, RowResult
-from .row_start import RowStart, first_in_pack, read_pack
+from .row_start import RowStart, row_span
 from .sizes import product
 from .values import Index
 
@@ -37,6 +38,7 @@ class _RowWriter:
         self._body = body
         self._rows = product(plan.outer)
         self._length = product(plan.inner)
+        self._span = row_span(plan.schedule, self._length)
         self._kept: Index = ()
         self._states: list[str] = []
 
@@ -72,7 +74,7 @@ class _RowWriter:
         self._refuse_other_places()
         self._refuse_short_packs()
         touched = [one.buffer.dtype for one in wide]
-        opening = RowStart(schedule, self._length, tuple(self._states))
+        opening = RowStart(schedule, self._span, tuple(self._states))
         body.lines[start:start] = opening.lines(body, touched)
         return self._grid(rows)
 
@@ -195,40 +197,26 @@ class _RowWriter:
         return any(one[0].reduction is reduction for one in self._plan.groups)
 
     def _store(self, outputs: list[RowOutput]) -> None:
-        body, streams = self._body, self._plan.schedule.streams
-        names = {one.buffer: f"{one.buffer.label}_made" for one in outputs}
+        body, schedule = self._body, self._plan.schedule
+        made = [MadePack(one, f"{one.buffer.label}_made") for one in outputs]
 
-        def write(index: Index) -> None:
-            for one in outputs:
-                value = one.before_rounding.at(body, index)
-                if one.buffer.dtype not in NARROW_FLOATS:
-                    value = stored(one.buffer.dtype, value)
-                body.line(f"{names[one.buffer]}.at[v] = {value};")
-
-        before: list[str] = []
-        after: list[str] = []
-        call = "write_streaming" if streams else "write_pack"
-        for buffer, name in names.items():
-            is_rounded = buffer.dtype in NARROW_FLOATS
-            made = "float" if is_rounded else STORED[buffer.dtype]
-            before.append(f"op::Pack<{made}, VEC> {name};")
-            given = f"op::to_{buffer.dtype}({name})" if is_rounded else name
-            place = f"{body.pointer(buffer)} + {self._position('first')}"
-            after.append(f"if (is_row) op::{call}({place}, {given});")
+        def compute(index: Index) -> None:
+            for one in made:
+                one.compute(body, index)
 
         def content() -> None:
             for number, results in enumerate(self._plan.groups, 1):
                 index = results[0].reduction.result_index((*self._kept, self._group_index))
                 self._reduce(results, f"group{number}", index, self._folded_in_group)
-            for line in before:
-                body.line(line)
-            self._lanes(write)
-            for line in after:
-                body.line(line)
+            for one in made:
+                one.begin(body)
+            self._lanes(compute)
+            for one in made:
+                body.line(f"if (is_row) {one.store(body, self._position('first'), schedule)}")
             self._store_groups()
 
         self._loop(content)
-        body.written.update(names)
+        body.written.update(one.buffer for one in outputs)
 
     @property
     def _group_index(self) -> str:
@@ -250,17 +238,7 @@ class _RowWriter:
         return f"row * {self._length.factor} + {place}"
 
     def _loop(self, content: Callable[[], None]) -> None:
-        """Write the loop over a thread's packs; those that `content` needs are read first."""
-        body = self._body
-        body.line("#pragma unroll")
-        with body.block("for (int i = 0; i < ITEMS; ++i)"):
-            body.line(f"const int first = {first_in_pack(self._plan.schedule)};")
-            with body.block(f"if (first < {self._length.code})"):
-                place = len(body.lines)
-                content()
-                text = "\n".join(body.lines[place:])
-                used = [one for one in body.packs.values() if re.search(rf"\b{one.name}\b", text)]
-                body.lines[place:place] = [f"      {self._reading(one)}" for one in used]
+        write_loop(self._body, self._span, self._plan.schedule, content)
 
     def _lanes(self, write: Callable[[Index], None]) -> None:
         """Write the loop over the elements of a pack."""
@@ -272,7 +250,3 @@ class _RowWriter:
             if len(inner) > 1:
                 body.linear[inner] = (plan.inner, "col")
             write(index)
-
-    def _reading(self, pack: Pack) -> str:
-        read = read_pack(self._body, pack, self._plan.schedule)
-        return f"const auto {pack.name} = KEEPS ? {pack.name}_kept[KEEPS ? i : 0] : {read};"

@@ -1,4 +1,4 @@
-"""How a kernel that makes rows is written: the techniques that are applied, and the values tried.
+"""How kernels of rows and tiles are written: the techniques applied, and the values tried.
 
 A technique is called as in the knowledge base (search/knowledge/seed/techniques.yaml). All are
 independent of each other and change how a row is made, never what is computed but for rounding, and
@@ -47,6 +47,9 @@ TECHNIQUES = {
     "hoisted_factors": Technique(
         "algebra", "what is the same for a whole row divides once, and elements are multiplied"
     ),
+    "roles_by_block": Technique(
+        "divergence", "one launch makes all outputs, a range of blocks for each"
+    ),
     "occupancy_bound": Technique(
         "launch_bounds", "registers are bounded so that several blocks fit on an SM"
     ),
@@ -70,9 +73,14 @@ class Schedule:
 
     def fitting(self, reduces: bool, elements: int) -> "Schedule":
         """Return the techniques that fit rows of so many elements, reduced or not."""
-        unfit = {"split_rows" if reduces else "cluster_sums"}
+        unfit = {"split_rows" if reduces else "cluster_sums", "roles_by_block"}
         if elements < _SHARED:
             unfit.add("split_rows")
+        return Schedule(self.techniques - unfit)
+
+    def for_tiles(self, count: int) -> "Schedule":
+        """Return the techniques that fit kernels that make `count` tensors by tiles."""
+        unfit = {"split_rows", "cluster_sums", *(("roles_by_block",) if count == 1 else ())}
         return Schedule(self.techniques - unfit)
 
     @property
@@ -89,6 +97,11 @@ class Schedule:
     def is_split(self) -> bool:
         """Whether SPLIT blocks share a row."""
         return not self.techniques.isdisjoint(("split_rows", "cluster_sums"))
+
+    @property
+    def joins(self) -> bool:
+        """Whether one launch makes all outputs."""
+        return "roles_by_block" in self.techniques
 
     @property
     def streams(self) -> bool:
@@ -145,6 +158,11 @@ def tried_values(sizes: RowSizes, schedule: Schedule) -> dict[str, tuple[int, ..
     tried["ROWS"] = (1,) if has_one_row else tuple(one for one in counts if one)
     if schedule.is_split:
         tried["SPLIT"] = blocks
+    return tried | _of_any_kernel(schedule)
+
+
+def _of_any_kernel(schedule: Schedule) -> dict[str, tuple[int, ...]]:
+    tried: dict[str, tuple[int, ...]] = {}
     if schedule.is_dependent:
         tried["TRIGGER"] = (1, 0)
     if schedule.streams:
@@ -152,6 +170,16 @@ def tried_values(sizes: RowSizes, schedule: Schedule) -> dict[str, tuple[int, ..
     if schedule.is_bounded:
         tried["MIN_BLOCKS"] = (2, 4, 1)
     return tried
+
+
+def tried_tiles(schedule: Schedule) -> dict[str, tuple[int, ...]]:
+    """Return the same for a kernel that makes tiles."""
+    return {"BLOCK": (256, 128, 512), "PACKS": (4, 2, 1, 8)} | _of_any_kernel(schedule)
+
+
+def tile_conditions(schedule: Schedule) -> list[str]:
+    """Return what must hold for the values of a kernel that makes tiles."""
+    return ["BLOCK * MIN_BLOCKS <= 2048"] if schedule.is_bounded else []
 
 
 def _exact(sizes: RowSizes, blocks: int) -> list[int]:

@@ -14,18 +14,31 @@ _KEPT_BYTES = 256
 _SIZES = {"float64": 8, "int64": 8, "float32": 4, "int32": 4, "float16": 2, "bfloat16": 2}
 
 
-def first_in_pack(schedule: Schedule) -> str:
-    """Return the place in the row of the first element of a thread's pack number `i`."""
-    if schedule.is_split:
-        return "((i * SPLIT + rank) * ROW + lane) * VEC"
-    return "(i * ROW + lane) * VEC"
+@dataclass(frozen=True)
+class Span:
+    """Neighbours in memory that several threads make: a row, or a tile of a tensor."""
+
+    first: str
+    """The place of the first element of a thread's pack number `i`."""
+    length: str
+    """The number of elements, or the name of it."""
+    items: str
+    """How many packs each thread has."""
+    shared: str
+    """The start of places that other spans read, too."""
+
+    def read(self, body: RowBody, pack: Pack, schedule: Schedule) -> str:
+        """Return the load of a pack; what is read again stays in the caches."""
+        is_shared = pack.buffer.is_static or pack.base.startswith(self.shared)
+        call = "read_streaming" if schedule.streams and not is_shared else "read_pack"
+        return f"op::{call}<VEC>({body.pointer(pack.buffer)} + {pack.base})"
 
 
-def read_pack(body: RowBody, pack: Pack, schedule: Schedule) -> str:
-    """Return the load of a pack; what all rows read stays in the caches."""
-    streams = schedule.streams and not pack.buffer.is_static and pack.base != "first"
-    call = "read_streaming" if streams else "read_pack"
-    return f"op::{call}<VEC>({body.pointer(pack.buffer)} + {pack.base})"
+def row_span(schedule: Schedule, length: Size) -> Span:
+    """Return the span of a row of so many elements."""
+    threads, place = ("SPLIT * ROW", "(i * SPLIT + rank)") if schedule.is_split else ("ROW", "i")
+    items = f"({length.factor} + {threads} * VEC - 1) / ({threads} * VEC)"
+    return Span(f"({place} * ROW + lane) * VEC", length.code, items, "first")
 
 
 @dataclass(frozen=True)
@@ -33,8 +46,7 @@ class RowStart:
     """What comes before the first loop of a kernel."""
 
     schedule: Schedule
-    length: Size
-    """Elements of a row."""
+    span: Span
     states: tuple[str, ...]
     """C++ types of what the blocks of a cluster send each other, in their order."""
 
@@ -59,13 +71,9 @@ class RowStart:
         touched = [*(one.buffer.dtype for one in packs), *written]
         least = min((_SIZES.get(one, 1) for one in touched), default=4)
         most = min(_MOST_IN_PACK, _PACK_BYTES // least)
-        divisors = sorted({self.length.code, *body.divisors})
+        divisors = sorted({self.span.length, *body.divisors})
         yield f"constexpr int VEC = op::pack_length({most}, {{{', '.join(divisors)}}});"
-        threads = "SPLIT * ROW" if self.schedule.is_split else "ROW"
-        yield (
-            f"constexpr int ITEMS = ({self.length.factor} + {threads} * VEC - 1)"
-            f" / ({threads} * VEC);"
-        )
+        yield f"constexpr int ITEMS = {self.span.items};"
         if packs:
             taken = sum(_SIZES.get(one.buffer.dtype, 1) for one in packs)
             yield f"constexpr bool KEEPS = ITEMS * VEC * {taken} <= {_KEPT_BYTES};"
@@ -99,6 +107,7 @@ class RowStart:
             one
             for one in packs
             if is_dependent and one.buffer.is_static and one.buffer.kind == "in"
+            if body.is_known_early(one)
         ]
         yield from self._kept(body, early)
         if self.schedule.is_split and self.states:
@@ -115,10 +124,12 @@ class RowStart:
         yield "if constexpr (KEEPS) {"
         yield "  #pragma unroll"
         yield "  for (int i = 0; i < ITEMS; ++i) {"
-        yield f"    const int first = {first_in_pack(self.schedule)};"
-        yield f"    if (first < {self.length.code}) {{"
+        yield f"    const int first = {self.span.first};"
+        yield f"    if (first < {self.span.length}) {{"
+        for line in body.before("\n".join(one.base for one in packs)):
+            yield f"      {line}"
         for one in packs:
-            read = read_pack(body, one, self.schedule)
+            read = self.span.read(body, one, self.schedule)
             yield f"      {one.name}_kept[KEEPS ? i : 0] = {read};"
         yield "    }"
         yield "  }"

@@ -178,4 +178,4 @@ def test_a_scalar_may_have_the_name_of_an_index() -> None:
     scalar = ScalarSpec(name="first", dtype="float32", value=2.0)
     changed = problem.model_copy(update={"tensors": tensors, "scalars": (scalar,)})
     source = emit_candidate(changed, graph)
-    assert "float first_value" in source and "args: [out0, x, first, B]" in source
+    assert "float first_value" in source and "args: [x, first, out0, B]" in source

@@ -5,6 +5,7 @@ the same population, seed and count it proposes the same, which is what lets a k
 as if nothing had happened. `rounds/sweep.py` proposes tune values of a source that exists.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -150,6 +151,15 @@ class Member:
         return None if latency is None else latency.value
 
 
+Gains = Callable[[Member, Sequence[str]], Mapping[str, float]]
+"""From a candidate and ids of techniques to what each may gain there, ln of the speed's ratio."""
+
+
+def unknown_gains(_: Member, __: Sequence[str]) -> Mapping[str, float]:
+    """Return that nothing is known of any technique."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Population:
     """All that a proposer sees."""
@@ -162,6 +172,8 @@ class Population:
     """Every candidate so far, by `seq`."""
     beam: tuple[Member, ...]
     """The kept candidates, best first."""
+    gains: Gains = unknown_gains
+    """Drawn from what the knowledge base believes: the same whenever it is asked."""
 
 
 class Proposer(Protocol):

@@ -1,9 +1,10 @@
 """The proposer that writes kernels itself: each candidate is a set of techniques and tune values.
 
-The first round has a kernel with every technique, one with all but those for few rows, the plain
-one, and each technique alone. Later ones have two halves: one technique more or less than the best
-generated kernels have, and other tune values of what leads. What a candidate is made of stands in
-its file name, so that a resumed run proposes the same.
+The first round has the plain kernel, one with the techniques that are expected to gain, one with
+every technique, one with all but those for few rows, and each technique alone beside the plain one.
+Later ones have two halves: one technique more or less than the best generated kernels have, and
+other tune values of what leads. The knowledge base decides the order. What a candidate is made of
+stands in its file name, so that a resumed run proposes the same.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +34,8 @@ class _Change:
     left_out: str = ""
     parent: int | None = None
     """`seq` of the generated kernel that it is made from; None where it is made from nothing."""
+    is_hoped: bool = False
+    """Whether the knowledge base expects a gain of each technique that is applied."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +56,27 @@ class GeneratingProposer:
         return (*steps, *self.sweep.propose(leading, count - len(steps)))
 
     def _first(self, population: Population) -> Iterator[Proposal]:
-        start = population.members[0]
-        every = self.kernels.techniques
+        start, every = population.members[0], self.kernels.techniques
+        gains = population.gains(start, every)
+        plain = self._plain(population)
+        if plain != start.seq:
+            yield from self._proposed(frozenset(), start, _Change())
+        hoped = tuple(name for name in every if gains.get(name, 0.0) > 0.0)
         for_many_rows = tuple(name for name in every if not TECHNIQUES[name].is_for_few_rows)
-        sets = [every, for_many_rows, (), *((one,) for one in every)]
-        # Beside a kernel that somebody wrote in another way no single technique tells its gain.
-        parent = start.seq if start.source == self.kernels.source(()) else None
-        for techniques in dict.fromkeys(frozenset(one) for one in sets):
+        alone = sorted(every, key=lambda name: -gains.get(name, 0.0))
+        sets = [*([hoped] * bool(gains)), every, for_many_rows, *((one,) for one in alone)]
+        for techniques in dict.fromkeys(frozenset(one) for one in sets if one):
             applied = tuple(name for name in every if name in techniques)
-            yield from self._proposed(techniques, start, _Change(applied, parent=parent))
+            is_hoped = bool(gains) and techniques == frozenset(hoped)
+            change = _Change(applied, parent=plain, is_hoped=is_hoped)
+            yield from self._proposed(techniques, start, change)
+
+    def _plain(self, population: Population) -> int | None:
+        """Return the number of the kernel without techniques, which is proposed first."""
+        start, source = population.members[0], self.kernels.source(())
+        if start.source == source:
+            return start.seq
+        return len(population.members) if self.choices(source) else None
 
     def _steps(self, population: Population, known: dict[Techniques, Member]) -> Iterator[Proposal]:
         """Yield the kernels with one technique more or less than the best ones have."""
@@ -73,7 +88,10 @@ class GeneratingProposer:
         leading.sort(key=lambda one: list(places).index(one[1].source_sha))
         for techniques, _ in leading:
             parent = places[known[techniques].source_sha]
-            for name in self.kernels.techniques:
+            gains = population.gains(parent, self.kernels.techniques)
+            # What is left out gains what it was expected to lose.
+            hoped = {name: -gain if name in techniques else gain for name, gain in gains.items()}
+            for name in sorted(self.kernels.techniques, key=lambda one: -hoped.get(one, 0.0)):
                 other = techniques ^ {name}
                 if other not in made:
                     made.add(other)
@@ -107,7 +125,7 @@ class GeneratingProposer:
             tune=dict(_nearest(choices, parent)),
             family=family,
             proposer=_NAME,
-            parents=(parent.seq,),
+            parents=(parent.seq if change.parent is None else change.parent,),
             lineage="expand",
             note=_note(change),
             techniques=_claimed(change),
@@ -135,7 +153,8 @@ def _note(change: _Change) -> str:
         (name,) = change.applied
         return f"{before and f'{before}with '}{name}: {TECHNIQUES[name].words}"
     if change.applied:
-        return f"{', '.join(change.applied)} at once"
+        why = ", each of which is expected to gain" if change.is_hoped else ""
+        return f"{', '.join(change.applied)} at once{why}"
     return "each row is loaded once by vectors, kept in registers, reduced by shuffles and stored"
 
 
@@ -143,7 +162,7 @@ def _claimed(change: _Change) -> tuple[str, ...]:
     """Return the techniques whose gain the comparison with the parent tells."""
     if change.parent is None:
         return () if change.applied else _OF_ALL
-    return change.applied
+    return change.applied if len(change.applied) == 1 else ()
 
 
 def _nearest(choices: Sequence[Mapping[str, int]], parent: Member) -> Mapping[str, int]:

@@ -51,6 +51,21 @@ def advise(context: RunContext, member: Member, request: Request) -> Advice:
     return Advice(member.seq, stated.state, stated.confidence, drawn, notes)
 
 
+def drawn_gains(context: RunContext, member: Member, techniques: Sequence[str]) -> dict[str, float]:
+    """Return what each technique gains in a world drawn from what is believed of it, ln.
+
+    What is not known to the base, and everything without memory, is left out.
+    """
+    if not context.memory.is_on:
+        return {}
+    stated, base = state_of(context, member), context.memory.base()
+    able = [base.techniques[name] for name in techniques if name in base.techniques]
+    situation = context.memory.situation(member, stated.state.id)
+    seed = f"{context.state().settings.seed}/r{context.state().round + 1}/g{member.label}"
+    drawn = draw(base, situation, able, len(able), seed)
+    return {one.technique.id: one.value for one in drawn}
+
+
 def advice_on(context: RunContext, member: Member, techniques: tuple[str, ...]) -> Advice:
     """Return the state of `member` and what is remarked on the `techniques` chosen for it."""
     stated, base = state_of(context, member), context.memory.base()

@@ -5,6 +5,7 @@ A caller's step and `kopt run` do the same rounds; they differ in when they stop
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from kopt.search.knowledge.states.attribution import ablations_wanted
 from kopt.search.models.errors import BudgetSpent
@@ -20,6 +21,7 @@ from kopt.search.selection.stopping import (
 from kopt.search.store.round_table import NewRound
 
 from .agent_rounds import plan_round, reflect, write_branches
+from .memory_advice import drawn_gains
 from .rollouts import ended, plan_rollouts
 from .run_context import RunContext
 
@@ -111,7 +113,8 @@ def reflect_on(context: RunContext, finished: RoundRow) -> None:
 def sweep(context: RunContext) -> tuple[Proposal, ...]:
     """Return what the proposer would try next that is not known yet; () for no idea."""
     room = context.room(context.state().settings.search.sweep_size)
-    return context.fresh(context.search.proposer.propose(context.population(), room))[:room]
+    population = replace(context.population(), gains=partial(drawn_gains, context))
+    return context.fresh(context.search.proposer.propose(population, room))[:room]
 
 
 def _next_opening(context: RunContext, key: str | None) -> NewRound | None:

@@ -83,18 +83,45 @@ def _applied(proposal: Proposal) -> frozenset[str]:
     return frozenset(proposal.source_name.removesuffix(".cu").split("-")[1:])
 
 
-def test_first_round_has_all_techniques_none_and_each_alone() -> None:
+def test_first_round_has_no_technique_all_of_them_and_each_alone() -> None:
     every = _proposer().kernels.techniques
-    sets = [_applied(one) for one in _first()]
+    plain, *others = _first()
+    sets = [_applied(one) for one in others]
+    assert _applied(plain) == set() and plain.parents == (0,)
     assert sets[0] == set(every)
     assert sets[1] == set(every) - {"cluster_sums"}
-    assert sets[2] == set()
-    assert sets[3:] == [{one} for one in every]
-    assert {one.parents for one in _first()} == {(0,)}
+    assert sets[2:] == [{one} for one in every]
+    assert {one.parents for one in others} == {(1,)}
 
 
 def test_a_small_first_round_begins_with_the_most_promising() -> None:
     assert _first(3) == _first()[:3]
+
+
+def _gains(_: Member, names: Sequence[str]) -> dict[str, float]:
+    known = {"fast_reciprocal": 0.3, "dependent_launch": 0.1, "streaming_access": -0.2}
+    return {name: known[name] for name in names if name in known}
+
+
+def test_what_is_expected_to_gain_is_tried_together_before_all_else_is() -> None:
+    population = replace(_population([_start()]), gains=_gains)
+    plain, hoped, *_ = proposals = _proposer().propose(population, 24)
+    assert _applied(plain) == set()
+    assert _applied(hoped) == {"dependent_launch", "fast_reciprocal"}
+    assert "each of which is expected to gain" in hoped.note
+    alone = [name for one in proposals if len(_applied(one)) == 1 for name in _applied(one)]
+    assert alone[:2] == ["fast_reciprocal", "dependent_launch"]
+    assert alone[-1] == "streaming_access"
+
+
+def test_the_techniques_with_most_to_gain_are_added_and_taken_away_first() -> None:
+    every = _proposer().kernels.source(_proposer().kernels.techniques)
+    (proposal,) = (one for one in _first() if one.source == every)
+    members = _joined([_start()], [proposal], _cost)
+    population = replace(_population(members), gains=_gains)
+    first, *_ = _proposer().propose(population, 8)
+    left_out = set(_proposer().kernels.techniques) - _applied(first)
+    assert left_out == {"streaming_access"}
 
 
 def test_every_name_tells_of_what_its_kernel_is_made() -> None:
@@ -108,16 +135,18 @@ def test_every_name_tells_of_what_its_kernel_is_made() -> None:
         assert one.tune in _choices(one.source)
 
 
-def test_no_technique_is_credited_beside_a_kernel_of_another_author() -> None:
-    assert {one.techniques for one in _first() if _applied(one)} == {()}
+def test_a_technique_is_credited_where_it_alone_was_added_to_a_generated_kernel() -> None:
+    plain, *others = _first()
+    assert plain.techniques == ("vector_loads", "row_in_registers")
+    for one in others:
+        assert frozenset(one.techniques) == (_applied(one) if len(_applied(one)) == 1 else set())
 
 
-def test_each_technique_is_credited_beside_the_plain_kernel_that_it_is_added_to() -> None:
+def test_where_the_start_is_the_plain_kernel_all_others_are_made_from_it() -> None:
     plain = replace(_start(), source=_proposer().kernels.source(()))
-    alone = [
-        one for one in _proposer().propose(_population([plain]), 24) if len(_applied(one)) == 1
-    ]
-    assert alone and all(frozenset(one.techniques) == _applied(one) for one in alone)
+    proposals = _proposer().propose(_population([plain]), 24)
+    assert {one.parents for one in proposals} == {(0,)}
+    assert all(_applied(one) for one in proposals)
 
 
 def test_later_rounds_change_one_technique_and_sweep_by_halves() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from kopt.search.models.model_source import ModelSource, refuse_unaskable
 from kopt.search.records.budget import UNLIMITED, Budget, parse_budget
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.study.outcome import RunStanding, read_standing
-from kopt.search.study.plan import ABLATIONS, StudyPlan, make_arms
+from kopt.search.study.plan import ABLATIONS, WITHOUT_MODELS, StudyPlan, make_arms
 from kopt.search.study.study_folder import drive_cell
 from kopt.search.study.study_page import write_study
 from kopt.search.study.study_report import StudyReport, report_study
@@ -33,8 +33,8 @@ from .session import Session
 from .spending import Spending, agree_to_spend, warn_of_eaten_dollar
 
 NO_KEY = (
-    "no ANTHROPIC_API_KEY: a study compares what models do, and sweeps are the same in every arm;"
-    " make demo-study shows one with a scripted model"
+    "no ANTHROPIC_API_KEY: a study compares what models do. --no-models compares the search that"
+    " asks none, with memory and without; make demo-study shows one with a scripted model"
 )
 _OF_EVERY_STUDY = ("device", "resume", "yes", "dry_run", "progress")
 REPEATS, TARGET = 1, 1.3
@@ -58,6 +58,7 @@ class StudyOptions:
     device: str
     arch: str | None
     resume: str | None
+    no_models: bool
     yes: bool
     dry_run: bool
     progress: bool
@@ -66,7 +67,7 @@ class StudyOptions:
     def for_new_studies(self) -> tuple[str, ...]:
         """Names of what was given of all that only a new study can be told."""
         names = (one.name for one in fields(self) if one.name not in _OF_EVERY_STUDY)
-        return tuple(name for name in names if getattr(self, name) not in (None, ()))
+        return tuple(name for name in names if getattr(self, name) not in (None, (), False))
 
     def is_quiet(self, session: Session) -> bool:
         """Return whether nothing but one JSON document is to be shown."""
@@ -91,10 +92,14 @@ def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
         read_base_file(options.base)
     common = load_search_settings(options.config).with_beam(options.beam_width, options.rounds)
     common = common.model_copy(update={"strategy": options.strategy or common.strategy})
-    arms = make_arms(options.arm or tuple(ABLATIONS), common)
+    usual = WITHOUT_MODELS if options.no_models else tuple(ABLATIONS)
+    if options.no_models and "minimal" in options.arm:
+        raise ToolError("the arm minimal is one of agents: --no-models asks none")
+    arms = make_arms(options.arm or usual, common)
     for arm in arms:
         refuse_unaskable(ModelSource(), arm.search.roles, session.settings)
-    if session.settings.claude is None and not options.dry_run:
+    is_lacking = session.settings.claude is None and not options.no_models
+    if is_lacking and not options.dry_run:
         raise SetupError(NO_KEY)
     budget: Budget = UNLIMITED if options.budget is None else parse_budget(options.budget)
     return {
@@ -104,8 +109,14 @@ def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
         "target": options.target or TARGET,
         "budget": budget.with_dollars(common.budget_usd),
         "seed": options.seed or 0,
+        "asks_models": not options.no_models,
         "has_base": options.base is not None,
     }
+
+
+def without_models(session: Session) -> Session:
+    """Return the session as if there were no key."""
+    return replace(session, settings=replace(session.settings, claude=None))
 
 
 def agree_on_study(asked: dict[str, Any], options: StudyOptions, session: Session) -> None:

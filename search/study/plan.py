@@ -60,6 +60,8 @@ class StudyPlan(Record):
     gpu: DeviceFacts | None
     """The GPU; None on sim, where times are estimates."""
     arch: str
+    asks_models: bool = True
+    """Whether agents think of candidates; else kopt writes them."""
     has_base: bool
     """Whether every base begins as the file that was given, not as the packaged seed alone."""
     kopt_version: str
@@ -105,6 +107,8 @@ ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "minimal": {"agent": "minimal", "memory": "off"},
 }
 """Changes of the common settings, by arm."""
+WITHOUT_MODELS = ("full", "memory_off")
+"""The ablations that differ where no model is asked."""
 
 
 def make_arms(words: Sequence[str], common: SearchSettings) -> tuple[Arm, ...]:

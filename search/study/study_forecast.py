@@ -47,7 +47,9 @@ class StudyForecast(Record):
     expected_usd: float
     most_usd: float
     asks_models: bool
-    """Whether there is a key; without one a study is not begun."""
+    """Whether agents think of candidates; else kopt writes them."""
+    can_begin: bool
+    """Whether there is a key, or none is needed."""
     assumptions: tuple[str, ...]
     """Assumptions behind the expected figures."""
 
@@ -75,7 +77,8 @@ def forecast_study(plan: StudyPlan, settings: Settings, gpu: GpuSpec) -> StudyFo
         arms=arms,
         expected_usd=sum(one.expected_usd for one in arms),
         most_usd=sum(one.most_usd for one in arms),
-        asks_models=settings.claude is not None,
+        asks_models=plan.asks_models,
+        can_begin=settings.claude is not None or not plan.asks_models,
         assumptions=next(iter(runs.values()))[0].assumptions,
     )
 

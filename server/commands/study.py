@@ -25,6 +25,7 @@ from kopt.server.study_driving import (
     device_of_study,
     drive_study,
     plan_of_study,
+    without_models,
 )
 from kopt.server.views.study_view import forecast_view, study_view
 
@@ -34,6 +35,7 @@ Examples:
   kopt study --kernel silu_and_mul_b8xh14336 --kernel fused_add_rmsnorm_b8xh4096 \\
       --arm full --arm memory_off --repeats 3 --target 1.3x --budget 2usd
   kopt study --kernel silu_and_mul_b8xh14336 --arm full --arm wide=wide.yaml
+  kopt study --kernel silu_and_mul_b8xh14336 --no-models --repeats 5 --device sim
   kopt study --resume study-20260101-120000-000
 
 \b
@@ -42,7 +44,8 @@ of profiles; minimal, a kernel with its profile in, a kernel out; NAME=FILE.yaml
 settings of your own. The others are compared with the first. Each arm and repeat has a
 knowledge base of its own, carried from kernel to kernel. Ctrl-C pauses a study.
 Needs ANTHROPIC_API_KEY and costs one run for each arm, kernel and repeat: see
---dry-run. On a terminal it asks first; elsewhere name the dollars, or add --yes.
+--dry-run. With --no-models kopt writes the candidates and nothing is paid; the arms are
+full and memory_off. On a terminal it asks first; elsewhere name the dollars, or add --yes.
 The report is KOPT_HOME/studies/STUDY/study.html.
 Exit codes: 0 all runs have ended, 2 wrong usage, 3 this machine or the model
 lacks something, 130 interrupted."""
@@ -100,6 +103,7 @@ def _target(_: click.Context, __: click.Parameter, text: str | None) -> float | 
 @device_option
 @device_arch_option
 @click.option("--resume", metavar="STUDY", help="Go on with this study, or show a finished one.")
+@click.option("--no-models", is_flag=True, help="Ask no model, key or not: kopt writes kernels.")
 @click.option("--yes", is_flag=True, help="Agree to what Claude may cost: nothing is asked.")
 @click.option("--dry-run", is_flag=True, help="Show what it would do and cost; run nothing.")
 @click.option("--progress", is_flag=True, help="Show progress on stderr with --json too.")
@@ -110,6 +114,8 @@ def command(session: Session, options: StudyOptions) -> int:
     Each arm searches every kernel, in turns. Shown are the speeds, and the candidates, tokens and
     dollars that a target speed took, with 95 % intervals.
     """
+    if options.no_models:
+        session = without_models(session)
     if options.dry_run:
         return _show_forecast(session, options)
     report = _begun(session, options) if options.resume is None else _resumed(session, options)
@@ -137,6 +143,7 @@ def _resumed(session: Session, options: StudyOptions) -> StudyReport:
     report = report_study(plan, session.settings)
     if report.status == "done":
         return report
+    session = session if plan.asks_models else without_models(session)
     with device_of_study(plan, session, options) as on:
         return drive_study(plan, session, options, on)
 

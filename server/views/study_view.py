@@ -38,6 +38,8 @@ def forecast_view(forecast: StudyForecast) -> View:
         " called or written"
     )
     if not forecast.asks_models:
+        yield Text("No model is asked: kopt writes kernels where it can, and sweeps `tune`.")
+    if not forecast.can_begin:
         yield Text("There is no key (ANTHROPIC_API_KEY): it could not be begun.", style="yellow")
     heads = ("Arm", "Runs#", "Candidates, estimated#", "Tokens, estimated#", "USD, estimated#")
     rows = tuple(

@@ -197,6 +197,37 @@ def test_study_without_a_key_is_refused_and_says_where_one_can_be_seen(
     assert kopt("study", "--device", "sim").code == ExitCode.USAGE
 
 
+@pytest.mark.slow
+def test_memory_is_compared_without_a_key_on_kernels_that_kopt_writes(
+    kopt: Kopt, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KOPT_PROBLEMS", str(write_small_silu(tmp_path / "known", is_known=True)))
+    asked = ("--kernel", KERNEL, "--device", "sim", "--arch", "sm_90a", "--rounds", "1")
+    ending = kopt("study", "--no-models", *asked, "--budget", "4", "--json")
+    report = ending.document
+    assert [(one["arm"], one["tokens"]) for one in report["arms"]] == [
+        ("full", 0),
+        ("memory_off", 0),
+    ]
+    assert {one["status"] for one in report["runs"]} == {"budget"}  # of four candidates
+    shown = [kopt("runs", "show", name, "--json").document for name in _runs(ending)]
+    written = [{one["proposer"] for one in run["population"]} for run in shown]
+    assert written == [{"start", "generated"}] * 2
+    assert _samples(home, report["study"], "full") > 0
+    (folder,) = (home / "studies").iterdir()
+    assert kopt("study", "--resume", folder.name, "--json").document == report
+
+
+def test_a_study_without_models_has_no_arm_of_agents(kopt: Kopt, home: Path) -> None:
+    asked = ("study", "--no-models", "--kernel", KERNEL, "--device", "sim")
+    refused = kopt(*asked, "--arm", "minimal")
+    assert refused.code == ExitCode.USAGE and "--no-models asks none" in refused.stderr
+    shown = kopt(*asked, "--dry-run")
+    assert shown.code == 0 and "No model is asked" in shown.stdout
+    assert "There is no key" not in shown.stdout
+    assert not list(home.glob("studies/*"))
+
+
 def _write_plan(home: Path, written: StudyPlan) -> None:
     folder = home / "studies" / written.id
     folder.mkdir(parents=True)

@@ -14,11 +14,16 @@ baselines: []
 """
 
 
-def write_small_silu(problems: Path) -> Path:
-    """Write a folder of problems with silu_and_mul at two small workloads; return it."""
+def write_small_silu(problems: Path, *, is_known: bool = False) -> Path:
+    """Write a folder of problems with silu_and_mul at two small workloads; return it.
+
+    Args:
+        problems: The folder.
+        is_known: Whether the problem has a definition, so that kopt writes kernels for it.
+    """
     folder = problems / "silu_and_mul_small"
     folder.mkdir(parents=True)
-    for name in ("oracle.py", "reference.cu"):
+    for name in ("oracle.py", "reference.cu", *(("definition.json",) if is_known else ())):
         shutil.copy(SHIPPED / name, folder / name)
     text = (SHIPPED / "problem.yaml").read_text("utf-8")
     head = text.partition("workloads:\n")[0].replace(

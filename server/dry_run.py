@@ -59,8 +59,8 @@ def plan_view(plan: RunPlan) -> View:
     yield Text(f"on {plan.device}, compiled for {plan.arch}; nothing was called or written")
     if not plan.asks_models:
         yield Text(
-            "There is no key (ANTHROPIC_API_KEY): the rounds are kernels that kopt writes itself,"
-            " where it knows the function, and sweeps over tune values; they cost nothing. What"
+            "No model is asked (--no-models, or no ANTHROPIC_API_KEY): the rounds are kernels that"
+            " kopt writes itself, where it knows the function, and sweeps over tune values; they cost nothing. What"
             " agents would cost stands below.",
             style="yellow",
         )

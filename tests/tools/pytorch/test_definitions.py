@@ -71,6 +71,7 @@ def test_results_of_different_shapes_are_offered_one_launch() -> None:
     (problem,) = (one for one in PROBLEMS if one.name == "rope_quantize_fp8")
     kernels = _kernels(problem)
     every = {"dependent_launch", "streaming_access", "roles_by_block", "occupancy_bound"}
+    every.add("fast_reciprocal")  # what it multiplies is flushed to zero where it is subnormal
     assert set(kernels.techniques) == every
     launches = {name: kernels.source([name]).count("kernel: ") for name in every}
     assert launches == {**dict.fromkeys(every, 4), "roles_by_block": 1}

@@ -113,6 +113,7 @@ class SearchSettings(_Section):
     memory: MemoryMode
     profile: Detail
     agent: AgentMode
+    written_starts: int = Field(ge=0, le=3)
     maic_rl: MaicRlSettings
     beam: BeamSettings
     tree_speedup_threshold: float = Field(gt=0.0)

@@ -60,8 +60,8 @@ def plan_view(plan: RunPlan) -> View:
     if not plan.asks_models:
         yield Text(
             "No model is asked (--no-models, or no ANTHROPIC_API_KEY): the rounds are kernels that"
-            " kopt writes itself, where it knows the function, and sweeps over tune values; they cost nothing. What"
-            " agents would cost stands below.",
+            " kopt writes itself, where it knows the function, and sweeps over tune values; they"
+            " cost nothing. What agents would cost stands below.",
             style="yellow",
         )
     yield _rounds(plan)

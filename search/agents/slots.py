@@ -30,8 +30,8 @@ class Slot(Record):
     """refine-LABEL, expand-LABEL-1, cross-LABEL-LABEL, new-1; retry-LABEL with the label of the
     failed hypothesis's first candidate; reserve-0 is the first hypothesis of the reserve."""
     kind: SlotKind
-    """new: a family of its own, from the starting point. retry: the failed hypothesis again, with
-    its error. reserve: a hypothesis that was planned earlier."""
+    """new: a family of its own, from the starting point or a faster kernel that kopt wrote beside
+    it. retry: the failed hypothesis again, with its error. reserve: one of an earlier plan."""
     lineage: LineageKind
     parents: tuple[int, ...]
     """`seq` of the candidates to start from, the skeleton first."""
@@ -60,15 +60,17 @@ def reserve_wanted(view: PopulationView, settings: SearchSettings) -> int:
 def plan_slots(view: PopulationView, settings: SearchSettings) -> tuple[Slot, ...]:
     """Return the slots of a round, at most `settings.round_size`; () if there is nothing to try.
 
-    The first round that is planned starts `beam.width` families from the starting point. In the
-    others every member of the beam is refined, unless that has failed too often, and expanded, if
-    it is fast enough; parents of different families are merged; what is left goes to hypotheses
-    that failed, once each, and then to the reserve.
+    The first round that is planned starts `beam.width` families from the starting point, or from
+    what kopt wrote beside it if that is faster. In the others every member of the beam is refined,
+    unless that has failed too often, and expanded, if it is fast enough; parents of different
+    families are merged; what is left goes to hypotheses that failed, once each, and then to the
+    reserve.
     """
     if not view.population.members:
         return ()
     if view.is_first:
-        return tuple(_new(number) for number in range(1, settings.beam.width + 1))
+        origin = view.population.beam[0] if view.population.beam else view.population.members[0]
+        return tuple(_new(number, origin) for number in range(1, settings.beam.width + 1))
     slots = [
         *_refinements(view, settings),
         *_expansions(view, settings),
@@ -79,9 +81,11 @@ def plan_slots(view: PopulationView, settings: SearchSettings) -> tuple[Slot, ..
     return tuple(slots[: settings.round_size])
 
 
-def _new(number: int) -> Slot:
-    why = "a family of its own, from the starting point"
-    return Slot(id=f"new-{number}", kind="new", lineage="expand", parents=(0,), why=why)
+def _new(number: int, origin: Member) -> Slot:
+    """Return a place for a family of its own, from the best that was evaluated beside the start."""
+    begun = "the starting point" if origin.seq == 0 else f"#{origin.label}, which kopt wrote"
+    why = f"a family of its own, from {begun}"
+    return Slot(id=f"new-{number}", kind="new", lineage="expand", parents=(origin.seq,), why=why)
 
 
 def _refinements(view: PopulationView, settings: SearchSettings) -> Iterator[Slot]:

@@ -102,7 +102,8 @@ def plan_run(request: RunRequest, settings: Settings, gpu: GpuSpec) -> RunPlan:
 
 
 def _rounds(search: SearchSettings, asks_models: bool) -> Iterator[RoundForecast]:
-    yield _round(0, "start", 1, 1)
+    is_usual = search.strategy == "beam" and search.agent == "full"
+    yield _round(0, "start", 1, 1 + search.written_starts * (asks_models and is_usual))
     if not asks_models:
         for number in range(1, search.beam.refine_rounds + 1):
             yield _round(number, "sweep", search.sweep_size, search.sweep_size)

@@ -39,6 +39,14 @@ class _Change:
 
 
 @dataclass(frozen=True)
+class _Parent:
+    """A starting point that has no evaluation yet."""
+
+    seq: int
+    tune: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class GeneratingProposer:
     """Proposes kernels of other techniques, then other tune values of the fastest."""
 
@@ -110,8 +118,21 @@ class GeneratingProposer:
                 found.setdefault(techniques, member)
         return found
 
+    def starts(self, start: Proposal, count: int) -> tuple[Proposal, ...]:
+        """Return at most `count` kernels that agents go on from, evaluated beside the start."""
+        parent = _Parent(0, start.tune)
+        every = self.kernels.techniques
+        sets = (every, tuple(one for one in every if not TECHNIQUES[one].is_for_few_rows), ())
+        found = (
+            proposal
+            for techniques in dict.fromkeys(sets)
+            for proposal in self._proposed(frozenset(techniques), parent, _Change(techniques))
+            if proposal.source != start.source
+        )
+        return tuple(islice(found, count))
+
     def _proposed(
-        self, techniques: Techniques, parent: Member, change: _Change
+        self, techniques: Techniques, parent: "_Parent | Member", change: _Change
     ) -> Iterator[Proposal]:
         """Yield the kernel with these techniques, if one of its tune choices fits the workload."""
         source, applied = self.kernels.source(techniques), change.applied
@@ -122,7 +143,7 @@ class GeneratingProposer:
         yield Proposal(
             source=source,
             source_name=_file_name(self.kernels, techniques),
-            tune=dict(_nearest(choices, parent)),
+            tune=dict(_nearest(choices, parent.tune)),
             family=family,
             proposer=_NAME,
             parents=(parent.seq if change.parent is None else change.parent,),
@@ -165,11 +186,11 @@ def _claimed(change: _Change) -> tuple[str, ...]:
     return change.applied if len(change.applied) == 1 else ()
 
 
-def _nearest(choices: Sequence[Mapping[str, int]], parent: Member) -> Mapping[str, int]:
+def _nearest(choices: Sequence[Mapping[str, int]], tune: Mapping[str, int]) -> Mapping[str, int]:
     """Return the choice with most of the parent's values: the first of equal ones."""
     return max(
         choices,
-        key=lambda choice: sum(parent.tune.get(name) == value for name, value in choice.items()),
+        key=lambda choice: sum(tune.get(name) == value for name, value in choice.items()),
         default=dict[str, int](),
     )
 

@@ -31,6 +31,11 @@ def no_profile(_: Member) -> ProfileResult | None:
     """Return no profile."""
 
 
+def alone() -> tuple[Proposal, ...]:
+    """Return that nothing stands beside the start."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Search:
     """What a run is driven with."""
@@ -40,7 +45,7 @@ class Search:
     proposer: Proposer
     """Fills the rounds of a run without agents, and sweeps the leader in the end."""
     start: Proposal
-    """The candidate of round 0."""
+    """The first candidate of round 0."""
     clock: Callable[[], float] = time.monotonic
     """Seconds; read for time budgets and nothing else."""
     main_thread: MainThread = field(default_factory=MainThread)
@@ -53,6 +58,8 @@ class Search:
     """None: the run knows nothing of techniques and learns nothing."""
     promote: Callable[[Member], PromotionResult] | None = None
     """Measures a winner by the rule of `kopt bench --promote`; None on sim."""
+    beside_start: Callable[[], tuple[Proposal, ...]] = alone
+    """Returns the other candidates of round 0: kernels that agents go on from."""
 
 
 @dataclass

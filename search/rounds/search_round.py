@@ -57,7 +57,9 @@ def open_next(context: RunContext, key: str | None = None) -> bool:
     """
     state, rounds = context.state(), context.search.store.reader.rounds()
     if not rounds:
-        context.search.store.rounds.open(NewRound(0, "start", (context.search.start,)))
+        others = context.search.beside_start()
+        proposals = (context.search.start, *others[: context.room(len(others) + 1) - 1])
+        context.search.store.rounds.open(NewRound(0, "start", proposals))
         return True
     # Only where single steps have closed a round beyond a limit: a round of the loop's own says so.
     stop = context.limit_reached()

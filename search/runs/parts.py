@@ -34,7 +34,7 @@ from kopt.search.rounds.agents import Agents
 from kopt.search.rounds.generated import GeneratingProposer
 from kopt.search.rounds.main_thread import MainThread
 from kopt.search.rounds.memory import MemoryParts
-from kopt.search.rounds.run_context import Search, no_profile
+from kopt.search.rounds.run_context import Search, alone, no_profile
 from kopt.search.rounds.sweep import ReadChoices, SweepProposer
 from kopt.search.store.run_reader import RunReader
 from kopt.search.store.store import RunStore
@@ -72,6 +72,9 @@ def search_of(store: RunStore, place: RunPlace) -> Generator[Search]:
             evaluator=evaluator,
             proposer=_proposer(problem, run.arch, choices, has_agents=agents is not None),
             start=_shaped(Case(problem, workload, start)),
+            beside_start=alone
+            if agents is None
+            else partial(_beside_start, run, Case(problem, workload, start), choices),
             main_thread=main_thread,
             agents=agents,
             profile=Profiler(store, place.site).profile if is_told else no_profile,
@@ -90,6 +93,23 @@ def _proposer(problem: Problem, arch: str, choices: ReadChoices, has_agents: boo
     sweep = SweepProposer(choices)
     kernels = None if has_agents else generated_kernels(problem, arch)
     return sweep if kernels is None else GeneratingProposer(kernels, sweep, choices)
+
+
+def _beside_start(run: RunSettings, start: Case, choices: ReadChoices) -> tuple[Proposal, ...]:
+    """Return the kernels that kopt writes for agents to go on from, where they begin as usual.
+
+    Whoever names a start of his own goes on from that one, and trajectories begin at one program.
+    """
+    how, problem = run.search, start.problem
+    if how.strategy != "beam" or how.agent != "full" or how.written_starts == 0:
+        return ()
+    if start.candidate.source != (problem.folder / "reference.cu").read_text("utf-8"):
+        return ()
+    kernels = generated_kernels(problem, run.arch)
+    if kernels is None:
+        return ()
+    proposer = GeneratingProposer(kernels, SweepProposer(choices), choices)
+    return proposer.starts(_shaped(start), how.written_starts)
 
 
 def _agents(store: RunStore, place: RunPlace, main_thread: MainThread) -> Agents | None:

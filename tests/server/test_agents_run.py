@@ -31,7 +31,9 @@ def play(kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterato
     problems = write_small_silu(tmp_path / "problems")
     with ExitStack() as stack:
 
-        def run(model: BodyScript, *words: str) -> tuple[Ending, FakeMessages]:
+        def run(
+            model: BodyScript, *words: str, problems: Path = problems
+        ) -> tuple[Ending, FakeMessages]:
             fake = stack.enter_context(FakeMessages(model))
             monkeypatch.setenv("KOPT_PROBLEMS", str(problems))
             monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-not-a-key-of-anybody")
@@ -66,6 +68,19 @@ def test_good_model_finds_an_improvement_and_the_report_tells_how(play: Play) ->
     assert "Content-Security-Policy" in (folder / "report.html").read_text("utf-8")
     everything = b"".join(file.read_bytes() for file in folder.iterdir())
     assert b"sk-ant-not-a-key" not in everything
+
+
+@pytest.mark.slow
+def test_agents_go_on_from_the_kernels_that_kopt_writes(play: Play, tmp_path: Path) -> None:
+    known = write_small_silu(tmp_path / "known", is_known=True)
+    ending, _ = play(Metered(good_model), "--json", "--budget", "$5", problems=known)
+    population = ending.document["population"]
+    assert [one["proposer"] for one in population[:4]] == ["start", *["generated"] * 3]
+    assert {one["round"] for one in population[:4]} == {0}
+    leader = min(population[:4], key=lambda one: one["latency_us"])
+    assert leader["proposer"] == "generated"
+    first = [one for one in population if one["round"] == 1]
+    assert first and {tuple(one["parents"]) for one in first} == {(leader["seq"],)}
 
 
 def test_recorded_run_is_the_same_again_without_a_key_or_a_model(

@@ -98,16 +98,18 @@ class _Writing:
         end = start + self.width // 2
         to = value_type(*shape, self.width // 2)
         args = (Ref(node=name), len(shape), start, end)
-        return self.add("slice.Tensor", lambda x: x[..., start:end], args, to)
+
+        def cut(x: Array) -> Array:
+            return x[..., start:end]
+
+        return self.add("slice.Tensor", cut, args, to)
 
     def gathered(self) -> str:
         """Return the name of the rows of the table that `ids` names, for each head."""
         flat = value_type(ROWS, self.width)
-        rows = self.add(
-            "index.Tensor", lambda t, ids: t[ids], (Ref(node="t"), (Ref(node="ids"),)), flat
-        )
+        rows = self.add("index.Tensor", _chosen, (Ref(node="t"), (Ref(node="ids"),)), flat)
         to = value_type(ROWS, 1, self.width)
-        return self.add("unsqueeze.default", lambda x: x[:, None], (Ref(node=rows), 1), to)
+        return self.add("unsqueeze.default", _for_each_head, (Ref(node=rows), 1), to)
 
     def rotated(self, values: str) -> str:
         """Return the name of y, its halves rotated by the angles of each row."""
@@ -128,10 +130,22 @@ class _Writing:
         ]
         return self.add(
             "cat.default",
-            lambda *both: np.concatenate(both, -1),
+            _side_by_side,
             (tuple(Ref(node=one) for one in parts), 2),
             value_type(ROWS, HEADS, self.width),
         )
+
+
+def _chosen(table: Array, ids: Array) -> Array:
+    return np.take(table, ids, 0)
+
+
+def _for_each_head(x: Array) -> Array:
+    return np.expand_dims(x, 1)
+
+
+def _side_by_side(*both: Array) -> Array:
+    return np.concatenate(both, -1)
 
 
 def _read(args: tuple[Argument, ...]) -> list[str]:

@@ -1,5 +1,6 @@
 """Which places a round has."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -64,6 +65,17 @@ def test_first_plan_starts_families_and_asks_for_a_reserve() -> None:
     assert {(slot.lineage, slot.parents) for slot in slots} == {("expand", (0,))}
     assert reserve_wanted(view, settings) == 3
     assert reserve_wanted(_view([START], settings), settings) == 0
+
+
+def test_first_plan_starts_families_from_what_kopt_wrote_where_that_is_faster() -> None:
+    settings = choices(2)
+    written = member(1, passed(3.0), proposer="generated", parents=(0,))
+    slots = plan_slots(_view([START, written], settings, is_first=True), settings)
+    assert [slot.parents for slot in slots] == [(1,), (1,)]
+    assert "#1, which kopt wrote" in slots[0].why
+    slow = replace(written, quick=passed(30.0))
+    slots = plan_slots(_view([START, slow], settings, is_first=True), settings)
+    assert [slot.parents for slot in slots] == [(0,), (0,)]
 
 
 def test_every_member_of_the_beam_is_refined_and_the_fast_ones_expanded() -> None:

@@ -93,8 +93,9 @@ def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
     common = load_search_settings(options.config).with_beam(options.beam_width, options.rounds)
     common = common.model_copy(update={"strategy": options.strategy or common.strategy})
     usual = WITHOUT_MODELS if options.no_models else tuple(ABLATIONS)
-    if options.no_models and "minimal" in options.arm:
-        raise ToolError("the arm minimal is one of agents: --no-models asks none")
+    of_agents = [one for one in options.arm if one in ABLATIONS and one not in WITHOUT_MODELS]
+    if options.no_models and of_agents:
+        raise ToolError(f"the arm {of_agents[0]} is one of agents: --no-models asks none")
     arms = make_arms(options.arm or usual, common)
     for arm in arms:
         refuse_unaskable(ModelSource(), arm.search.roles, session.settings)

@@ -173,7 +173,7 @@ class Population:
     beam: tuple[Member, ...]
     """The kept candidates, best first."""
     gains: Gains = unknown_gains
-    """Drawn from what the knowledge base believes: the same whenever it is asked."""
+    """Drawn from what the knowledge base believes: the same whenever it is asked in a round."""
 
 
 class Proposer(Protocol):

@@ -67,7 +67,7 @@ class GeneratingProposer:
         start, every = population.members[0], self.kernels.techniques
         gains = population.gains(start, every)
         plain = self._plain(population)
-        if plain != start.seq:
+        if plain == len(population.members):
             yield from self._proposed(frozenset(), start, _Change())
         hoped = tuple(name for name in every if gains.get(name, 0.0) > 0.0)
         for_many_rows = tuple(name for name in every if not TECHNIQUES[name].is_for_few_rows)
@@ -80,10 +80,11 @@ class GeneratingProposer:
             yield from self._proposed(techniques, start, change)
 
     def _plain(self, population: Population) -> int | None:
-        """Return the number of the kernel without techniques, which is proposed first."""
-        start, source = population.members[0], self.kernels.source(())
-        if start.source == source:
-            return start.seq
+        """Return the number that the kernel without techniques has, or will have as the first."""
+        source = self.kernels.source(())
+        known = next((one.seq for one in population.members if one.source == source), None)
+        if known is not None:
+            return known
         return len(population.members) if self.choices(source) else None
 
     def _steps(self, population: Population, known: dict[Techniques, Member]) -> Iterator[Proposal]:

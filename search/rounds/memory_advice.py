@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from random import Random
 
 from kopt.search.agents.plans import Draw, Hypothesis
 from kopt.search.agents.views import Advice
 from kopt.search.knowledge.base import KnowledgeBase
-from kopt.search.knowledge.policy.posterior import predict
+from kopt.search.knowledge.policy.posterior import Predictor, predict
 from kopt.search.knowledge.policy.selector import draw
 from kopt.search.knowledge.records import Technique
 from kopt.search.knowledge.states.applicability import why_not
@@ -59,11 +60,13 @@ def drawn_gains(context: RunContext, member: Member, techniques: Sequence[str]) 
     if not context.memory.is_on:
         return {}
     stated, base = state_of(context, member), context.memory.base()
-    able = [base.techniques[name] for name in techniques if name in base.techniques]
-    situation = context.memory.situation(member, stated.state.id)
+    reader = Predictor(base, context.memory.situation(member, stated.state.id))
     seed = f"{context.state().settings.seed}/r{context.state().round + 1}/g{member.label}"
-    drawn = draw(base, situation, able, len(able), seed)
-    return {one.technique.id: one.value for one in drawn}
+    return {
+        name: reader.known((name,)).belief.drawn_gain(Random(f"{seed}/{name}"))
+        for name in techniques
+        if name in base.techniques
+    }
 
 
 def advice_on(context: RunContext, member: Member, techniques: tuple[str, ...]) -> Advice:

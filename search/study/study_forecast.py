@@ -66,6 +66,10 @@ def forecast_study(plan: StudyPlan, settings: Settings, gpu: GpuSpec) -> StudyFo
         if cell.repeat == 0:  # the others cost the same
             runs[cell.arm].append(plan_run(request_of(plan, cell), settings, gpu))
     arms = tuple(_arm(name, of_arm, plan) for name, of_arm in runs.items())
+    assumptions = next(iter(runs.values()))[0].assumptions
+    if not plan.asks_models:
+        unpaid = {"expected_tokens": 0, "expected_usd": 0.0, "most_usd": 0.0}
+        arms, assumptions = tuple(one.model_copy(update=unpaid) for one in arms), ()
     return StudyForecast(
         kernels=plan.kernels,
         repeats=plan.repeats,
@@ -79,7 +83,7 @@ def forecast_study(plan: StudyPlan, settings: Settings, gpu: GpuSpec) -> StudyFo
         most_usd=sum(one.most_usd for one in arms),
         asks_models=plan.asks_models,
         can_begin=settings.claude is not None or not plan.asks_models,
-        assumptions=next(iter(runs.values()))[0].assumptions,
+        assumptions=assumptions,
     )
 
 

@@ -54,6 +54,8 @@ def forecast_view(forecast: StudyForecast) -> View:
         for one in forecast.arms
     )
     yield grid(*heads, "at most#", rows=rows, header_style="", overflow="fold")
+    if not forecast.asks_models:
+        return
     yield Text(
         f"Expected: ${forecast.expected_usd:.2f} (estimated). At the very most:"
         f" ${forecast.most_usd:,.2f} (computed). Budget of each run: {forecast.budget}."

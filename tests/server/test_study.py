@@ -224,7 +224,8 @@ def test_a_study_without_models_has_no_arm_of_agents(kopt: Kopt, home: Path) -> 
     assert refused.code == ExitCode.USAGE and "--no-models asks none" in refused.stderr
     shown = kopt(*asked, "--dry-run")
     assert shown.code == 0 and "No model is asked" in shown.stdout
-    assert "There is no key" not in shown.stdout
+    assert "There is no key" not in shown.stdout and "a token is" not in shown.stdout
+    assert "$" not in shown.stdout
     assert not list(home.glob("studies/*"))
 
 

@@ -124,16 +124,23 @@ class Belief:
             Russo et al., "A tutorial on Thompson sampling", 2018; Jones, Schonlau, Welch,
             "Efficient global optimization", 1998, for the mean of max(gain, 0).
         """
+        mean, chance = self._drawn(rng)
         variance = self.beta / self.alpha
         unknown = variance / self.weight
+        spread = sqrt(variance + (1 - BOLDNESS**2) * unknown)
+        return self._passes * chance * positive_part(mean, spread)
+
+    def drawn_gain(self, rng: Random) -> float:
+        """Return what one try changes in such a world, ln: negative where it is slower."""
+        mean, chance = self._drawn(rng)
+        return self._passes * chance * mean
+
+    def _drawn(self, rng: Random) -> tuple[float, float]:
+        """Return the mean gain of those that have an effect, and the chance of one."""
+        unknown = self.beta / self.alpha / self.weight
         mean = rng.gauss(self.mean, BOLDNESS * sqrt(unknown))
         narrower = 1 / BOLDNESS**2  # as many times the tries: that much less variance
-        chance = rng.betavariate(narrower * self.effects, narrower * self.nulls)
-        return (
-            self._passes
-            * chance
-            * positive_part(mean, sqrt(variance + (1 - BOLDNESS**2) * unknown))
-        )
+        return mean, rng.betavariate(narrower * self.effects, narrower * self.nulls)
 
 
 def positive_part(mean: float, sd: float) -> float:

@@ -41,6 +41,9 @@ class RowBody(Body):
     packs: dict[tuple[Buffer, str], Pack] = field(default_factory=dict[tuple[Buffer, str], Pack])
     divisors: set[str] = field(default_factory=set[str])
     """Constants that must be multiples of a pack's length."""
+    is_tile: bool = False
+    """Whether places are taken apart by division: what is the same for a pack is named before it,
+    and packs are as long as the divisors allow."""
     _definitions: dict[str, str] = field(default_factory=dict[str, str])
     """What each name stands for that is defined inside the loop over a pack."""
     _same: dict[str, str] = field(default_factory=dict[str, str])
@@ -58,7 +61,7 @@ class RowBody(Body):
 
     def let(self, ctype: str, text: str) -> str:
         """Return the name of a constant of this value, before the loop if a pack has one value."""
-        if self._depth == len(self._scopes) and self._is_same(text):
+        if self.is_tile and self._depth == len(self._scopes) and self._is_same(text):
             name = self._named_before(ctype, text)
         else:
             name = super().let(ctype, text)
@@ -101,7 +104,7 @@ class RowBody(Body):
 
     def is_known_early(self, pack: Pack) -> bool:
         """Return whether nothing is loaded to know where a pack is."""
-        return not self.before(pack.base)
+        return not any("_data[" in line for line in self.before(pack.base))
 
     def begin(self) -> None:
         """Say that the loops begin: what is named from here on is not known to the first loads."""
@@ -183,10 +186,12 @@ class RowBody(Body):
     def base(self, position: str) -> str | None:
         """Return the position of a pack's first element; None if `position` runs otherwise."""
         terms = self._terms(position)
-        own = [one for one in terms if one == "col" or _REMAINDER.fullmatch(one)]
+        own = [one for one in terms if one == "col" or (self.is_tile and _REMAINDER.fullmatch(one))]
         if len(own) != 1:
             return None
-        others = [self._from_first(one) for one in terms if one not in (own[0], "0")]
+        others = [one for one in terms if one not in (own[0], "0")]
+        if self.is_tile:
+            others = [self._from_first(one) for one in others]
         divisors = _REMAINDER.findall(own[0])
         for term in others:
             words = set(_WORD.findall(term))

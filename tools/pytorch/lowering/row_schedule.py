@@ -78,9 +78,9 @@ class Schedule:
             unfit.add("split_rows")
         return Schedule(self.techniques - unfit)
 
-    def for_tiles(self, count: int) -> "Schedule":
-        """Return the techniques that fit kernels that make `count` tensors by tiles."""
-        unfit = {"split_rows", "cluster_sums", *(("roles_by_block",) if count == 1 else ())}
+    def for_tiles(self, can_join: bool) -> "Schedule":
+        """Return the techniques that fit kernels that make tiles, which one launch may make."""
+        unfit = {"split_rows", "cluster_sums", *(() if can_join else ("roles_by_block",))}
         return Schedule(self.techniques - unfit)
 
     @property

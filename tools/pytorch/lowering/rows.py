@@ -25,6 +25,9 @@ _TOO_LONG = 1 << 30
 """Elements of a row from which on their places, rounded up to packs, may not fit in 32 bits."""
 _FEW = 128
 """Rows that are few."""
+_MOST_COST = 160
+"""Cost of an element from which on it is made by operator: nested expressions are followed by
+recursion, and what is shared once for each use."""
 _TILE = 1024
 """Elements that a function without reductions makes as if they were a row, at least."""
 
@@ -67,7 +70,12 @@ class RowProgram(Program):
         return value
 
     def output(self, value: Value, into: Buffer) -> Value:
-        """Note an output; its readers take it from registers."""
+        """Note an output; its readers take it from registers.
+
+        Raises:
+            NotRowByRowError: It is computed by too many operations.
+        """
+        self._refuse_long(value)
         self.outputs.append(RowOutput(value, into))
         return value
 
@@ -86,12 +94,17 @@ class RowProgram(Program):
     def reduced_in_row(self, reduction: Reduction, name: str) -> tuple[Value, ...]:
         """Return results that every thread of the row has in registers."""
         del name
+        self._refuse_long(reduction.value)
         rank = len(reduction.value.shape)
         if reduction.dims != tuple(range(rank - len(reduction.dims), rank)):
             raise NotRowByRowError("a reduction is not along the last dimensions")
         found = tuple(RowResult(reduction, dtype) for dtype in reduction.dtypes)
         self.results.append(found)
         return found
+
+    def _refuse_long(self, value: Value) -> None:
+        if value.cost > _MOST_COST:
+            raise NotRowByRowError(f"an element takes {value.cost} operations")
 
     def write(self) -> None:
         """Write the kernel.

@@ -65,7 +65,7 @@ def write_tile(tile: Tile, schedule: Schedule) -> MadeTile:
     Raises:
         NotRowByRowError: Its elements are not read and written by neighbours.
     """
-    body, length = RowBody(), product(tile.shape)
+    body, length = RowBody(is_tile=True), product(tile.shape)
     body.spans.append(tile.shape)
     body.begin()
     labels = [one.output.buffer.label for one in tile.pieces]
@@ -87,7 +87,9 @@ def write_tile(tile: Tile, schedule: Schedule) -> MadeTile:
         for one, place in zip(made, places, strict=True):
             body.line(one.store(body, place, schedule))
 
-    span = Span("((tile * ITEMS + i) * BLOCK + threadIdx.x) * VEC", length.code, "ITEMS", "first %")
+    span = Span(
+        "((tile * ITEMS + i) * BLOCK + threadIdx.x) * VEC", length.code, "ITEMS", "(first %"
+    )
     write_loop(body, span, schedule, content)
     if body.scattered:
         names = ", ".join(sorted(one.label for one in body.scattered))

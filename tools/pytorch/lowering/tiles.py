@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from kopt.kernels.expression_parser import MAX_TEXT_LENGTH
+
 from .body import Body
 from .buffers import Grid
 from .joined import Joined
@@ -19,6 +21,8 @@ from .views import strided
 
 _TOO_LONG = 1 << 30
 """Elements of a tensor from which on their places, rounded up to tiles, may not fit in 32 bits."""
+_OF_A_RANGE = 50
+"""Characters that a range of blocks adds to the grid's expression, beside the count of elements."""
 
 
 @dataclass(eq=False)
@@ -43,7 +47,8 @@ class TileProgram(RowProgram):
             NotRowByRowError: An output is not pointwise, or a tensor is not read by neighbours.
         """
         tiles = _merged([self._tile(one) for one in self.outputs], self.sizes)
-        self.schedule = self.schedule.for_tiles(len(tiles))
+        grid = sum(len(product(one.shape).header) + _OF_A_RANGE for one in tiles)
+        self.schedule = self.schedule.for_tiles(len(tiles) > 1 and grid <= MAX_TEXT_LENGTH)
         self.tune = tried_tiles(self.schedule)
         self.conditions = tile_conditions(self.schedule)
         launches = [tiles] if self.schedule.joins else [[one] for one in tiles]
@@ -54,7 +59,8 @@ class TileProgram(RowProgram):
         value, buffer = output.value, output.buffer
         if buffer.kind == "inout" or not self.sizes.same_shape(value.shape, buffer.shape):
             raise NotRowByRowError(f"{buffer.label} is written in place, or padded")
-        if self.sizes.elements(value.shape) >= _TOO_LONG or len(value.sources) > MAX_SOURCES:
+        longest = max(self.sizes.values(product(value.shape)))
+        if longest >= _TOO_LONG or len(value.sources) > MAX_SOURCES:
             raise NotRowByRowError(f"{buffer.label} is too long, or reads too much")
         start, pieces = literal(0), list[Piece]()
         parts = _parts(value, self.sizes) or (value,)
@@ -126,7 +132,7 @@ def _parts(value: Value, sizes: SizeTable) -> tuple[Value, ...] | None:
         return None
     ((count, extent),) = counts.items()
     operands = [
-        given or _sliced(one, count, extent)
+        given or _sliced(one, (count, extent), sizes)
         for one, given in zip(value.operands, parts, strict=True)
     ]
     shape = (*value.shape[:-1], extent)
@@ -136,10 +142,17 @@ def _parts(value: Value, sizes: SizeTable) -> tuple[Value, ...] | None:
     )
 
 
-def _sliced(operand: Value, count: int, extent: Size) -> tuple[Value, ...]:
-    """Return the parts of an operand along the last dimension; it itself where it is broadcast."""
+def _sliced(operand: Value, parts: tuple[int, Size], sizes: SizeTable) -> tuple[Value, ...]:
+    """Return the parts of an operand along the last dimension; it itself where it is broadcast.
+
+    Raises:
+        NotRowByRowError: It is broadcast at some workloads only.
+    """
+    count, extent = parts
     if not operand.shape or operand.shape[-1].literal == 1:
         return (operand,) * count
+    if not sizes.equal(operand.shape[-1], product([literal(count), extent])):
+        raise NotRowByRowError("an operand is broadcast at some workloads only")
     last = len(operand.shape) - 1
     starts = [product([literal(part), extent]) for part in range(count)]
     return tuple(strided(operand, last, (start, extent, ONE)) for start in starts)

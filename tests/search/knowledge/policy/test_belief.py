@@ -94,3 +94,9 @@ def test_drawn_values_are_on_average_the_chance_times_the_expected_gain() -> Non
     drawn = fmean(belief.drawn_value(rng) for _ in range(20_000))
     spread = sqrt(belief.beta / belief.alpha * (1 + 1 / belief.weight))
     assert drawn == pytest.approx(belief.works * positive_part(belief.mean, spread), rel=0.02)
+
+
+def test_what_always_lost_is_drawn_below_zero() -> None:
+    lost = Evidence(tries=40, lost=40, weight=40.0, mean=-0.2)
+    belief = Belief().after(lost)
+    assert all(belief.drawn_gain(Random(seed)) < 0 for seed in range(20))

@@ -1,5 +1,6 @@
 """Pointwise functions of several shapes: packs of neighbours, one launch or one an output."""
 
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -9,7 +10,7 @@ import pytest
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
 from kopt.tools.pytorch.emit import emit_candidate
-from kopt.tools.pytorch.graph import Argument, Graph, Node, Ref, ValueType
+from kopt.tools.pytorch.graph import Argument, AxisSize, Graph, Node, Ref, ValueType
 from kopt.tools.pytorch.lowering.row_schedule import Schedule
 from support.hand_made_graphs import COLUMNS, ROWS, graph_of, in_place, problem_of, value_type
 from support.plain_cuda import PlainCase, PlainLibrary
@@ -97,3 +98,48 @@ def test_what_is_written_in_place_is_not_made_by_tiles() -> None:
 def test_a_reduction_is_not_made_by_tiles() -> None:
     graph = _two_outputs(_node("y", "_softmax.default", Ref(node="x"), 0, False))
     assert "_tiles(" not in _emitted(graph)
+
+
+def test_an_operand_that_is_broadcast_at_some_workloads_only_is_not_cut_into_parts() -> None:
+    wide, some = AxisSize(axis="M"), AxisSize(axis="K")
+    nodes = [
+        _node("c", "cat.default", (Ref(node="x"), Ref(node="y")), 1, to=value_type(ROWS, wide)),
+        _node("o", "mul.Tensor", Ref(node="c"), Ref(node="s"), to=value_type(ROWS, wide)),
+        _node("b", "relu.default", Ref(node="v"), to=FLAT),
+    ]
+    inputs = {"x": MATRIX, "y": MATRIX, "s": value_type(ROWS, some), "v": FLAT}
+    graph = graph_of(inputs, nodes, Ref(node="o"), Ref(node="b"))
+    workloads = {"B": 5, "N": 8, "M": 16, "K": 16}, {"B": 3, "N": 4, "M": 8, "K": 1}
+    source = emit_candidate(problem_of(graph, *workloads), graph)
+    assert "_tiles(" not in source and "KOPT_K == 1" in source
+
+
+def test_what_every_row_reads_stays_in_the_caches() -> None:
+    product = _node("y", "mul.Tensor", Ref(node="x"), Ref(node="v"))
+    source = _emitted(_two_outputs(product), "streaming_access")
+    assert "op::read_streaming<VEC>(x_data + first)" in source
+    assert "op::read_pack<VEC>(v_data + (first % KOPT_N))" in source
+
+
+@pytest.mark.parametrize(
+    ("op", "operands", "count"), [("neg.default", 1, 400), ("mul.Tensor", 2, 40)]
+)
+def test_long_expressions_are_written_by_operator(op: str, operands: int, count: int) -> None:
+    names = ["x", *(f"c{number}" for number in range(count))]
+    nodes = [_node(name, op, *[Ref(node=before)] * operands) for before, name in pairwise(names)]
+    source = _emitted(_two_outputs(*nodes))
+    assert "_tiles(" not in source and source.count("kernel: ") > 2
+
+
+def test_more_outputs_than_a_grid_has_room_for_keep_a_launch_each() -> None:
+    shapes = [value_type(ROWS, width) for width in range(1, 21)]
+    inputs = {f"x{place}": shape for place, shape in enumerate(shapes)}
+    nodes = [
+        _node(f"y{place}", "neg.default", Ref(node=f"x{place}"), to=shape)
+        for place, shape in enumerate(shapes)
+    ]
+    graph = graph_of(inputs, nodes, *(Ref(node=one.name) for one in nodes))
+    problem = problem_of(graph, {"B": 5}, {"B": 900})
+    source = emit_candidate(problem, graph, Schedule(frozenset({"roles_by_block"})))
+    case = Case(problem, problem.workloads[0], Candidate(source))
+    assert source.count("kernel: ") == len(shapes) and case.choices

@@ -70,9 +70,12 @@ inline void end_turn_if_due() {
   if (--g.accesses_until_switch == 0) end_turn();
 }
 
+inline bool is_second_look() { return g.learns || !g.rechecked.empty(); }
+
 // Apart from the hooks, whose many copies of the common case stay small this way.
-[[gnu::noinline]] void check_thoroughly(std::uintptr_t address, unsigned bytes, bool is_store,
-                                        bool aligned, std::uintptr_t pc) {
+[[gnu::noinline]] void check_further(std::uintptr_t address, unsigned bytes, bool is_store,
+                                     bool aligned, std::uintptr_t pc) {
+  if (!is_second_look() && is_plain_shared(address, bytes, is_store, aligned, pc)) return;
   Access access{address, pc, nullptr, 0, 0, bytes, is_store};
   if (g.learns) is_store ? forget_loads() : note_load(address, bytes, pc);
   else if (!is_store && !g.rechecked.empty()) access.is_rechecked = is_rechecked(pc);
@@ -84,9 +87,8 @@ inline void check_access(std::uintptr_t address, unsigned bytes, bool is_store, 
   note_that_it_ran(pc);
   if (is_local(address)) return;
   end_turn_if_due();  // before the checks: what follows them is the access itself
-  const bool is_second_look = g.learns || !g.rechecked.empty();
-  if (is_second_look || !is_plain_access(address, bytes, is_store, aligned, pc))
-    check_thoroughly(address, bytes, is_store, aligned, pc);
+  if (is_second_look() || !is_plain_global(address, bytes, is_store, aligned, pc))
+    check_further(address, bytes, is_store, aligned, pc);
 }
 
 // Volatile accesses are rare: one copy for all widths.

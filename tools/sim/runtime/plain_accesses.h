@@ -1,6 +1,7 @@
-// The common case of a global access, in few instructions: in bounds, aligned, and to cells that no
-// other thread has stamped, so that there is nobody to race with. What is not plain is for the
-// checks in race_detector.h; they may come after an attempt here, since all that it leaves is this
+// The common case of an access, in few instructions. Global: in bounds, aligned, and to cells that
+// no other thread has stamped, so that there is nobody to race with. Shared: in bounds of a variable
+// of the running block, aligned, and ordered after whatever it meets. What is not plain is for the
+// checks in race_detector.h; they may come after an attempt here, since all that one leaves is this
 // thread's own stamp, in the place of none or of an own one.
 #pragma once
 
@@ -41,8 +42,8 @@ inline bool stamp_alone(Cell* cell, Cell* end, bool is_store, bool initialized) 
   return true;
 }
 
-// Whether the access is plain; then it is counted and done with.
-inline bool is_plain_access(std::uintptr_t address, unsigned bytes, bool is_store, bool aligned,
+// Whether the access, to global memory, is plain; then it is counted and done with.
+inline bool is_plain_global(std::uintptr_t address, unsigned bytes, bool is_store, bool aligned,
                             std::uintptr_t pc) {
   const std::uintptr_t place = address - kArena;
   const std::uintptr_t slot = place >> kSlotBits;
@@ -63,6 +64,60 @@ inline bool is_plain_access(std::uintptr_t address, unsigned bytes, bool is_stor
   (is_store ? counters.store_bytes : counters.load_bytes) += bytes;
   g.last_pc = pc;
   return true;
+}
+
+// Whether a stamp is of the running block and a block barrier lies between it and the next access;
+// a stamp of several blocks' threads (3) is none.
+inline bool is_before_barrier(Stamp stamp) {
+  constexpr Stamp kBlock = kValid | Stamp{0xfffff} << 42, kEpoch = Stamp{0x3ffff} << 24;
+  const Stamp differs = stamp ^ g.stamp;
+  return (differs & kBlock) == 0 && (differs & kEpoch) != 0 && stamp_many(stamp) != 3;
+}
+
+// Whether a stamp is of a block that can still race with the running one. Others have left theirs
+// at the same addresses, for variables of their own.
+inline bool counts_here(Stamp stamp) { return is_valid_here(stamp) && is_of_resident(stamp); }
+
+// Whether an access to this cell of the running block meets nothing that it is not ordered after.
+inline bool comes_last(const Cell& cell, bool is_store) {
+  if (cell.met != 0) return false;
+  if (!is_before_barrier(cell.write)) {
+    if (!counts_here(cell.write) ? !is_store : !is_ordered(cell.write)) return false;
+  }
+  return !is_store || is_before_barrier(cell.read) || !counts_here(cell.read) ||
+         is_ordered(cell.read);
+}
+
+// The stamp of those that have read a cell of the running block, which reads it now.
+inline Stamp join_reader(Stamp earlier) {
+  if (earlier == g.stamp || is_before_barrier(earlier) || !counts_here(earlier)) return g.stamp;
+  return join(earlier);
+}
+
+// Whether the access, to shared memory, is plain; then it is counted and done with. No other
+// process has these cells: they are read and stamped as they are.
+inline bool is_plain_shared(std::uintptr_t address, unsigned bytes, bool is_store, bool aligned,
+                            std::uintptr_t pc) {
+  if (is_store ? g.pending_write_race.kind != Fault::none : g.filler >= 0) return false;
+  if (aligned && (address & (bytes - 1)) != 0) return false;
+  for (SharedVariable& variable : g.shared) {
+    const std::uintptr_t offset = address - variable.address;
+    if (offset >= variable.bytes) continue;
+    SharedCells& shadow = variable.shadow;
+    const unsigned shift = shadow.granule_shift;
+    if (bytes > variable.bytes - offset || ((offset | bytes) & ((1u << shift) - 1)) != 0)
+      return false;
+    Cell* const first = shadow.cells.data() + (offset >> shift);
+    Cell* const end = first + (bytes >> shift);
+    for (const Cell* cell = first; cell != end; ++cell)
+      if (!comes_last(*cell, is_store)) return false;
+    for (Cell* cell = first; cell != end; ++cell)
+      (is_store ? cell->write : cell->read) = is_store ? g.stamp : join_reader(cell->read);
+    (is_store ? g.report->shared_store_bytes : g.report->shared_load_bytes) += bytes;
+    g.last_pc = pc;
+    return true;
+  }
+  return false;
 }
 
 }  // namespace kopt_sim

@@ -17,8 +17,10 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import numpy.typing as npt
 
+from .input_regimes import draw_values
 from .oracle import Arrays, Inputs
 from .problem import Problem, TensorSpec
+from .row_chunks import for_row_chunks
 
 _VALUES = ("bfloat16", "float16", "float32", "float64")
 _GROUP = 16  # columns that lean to one side together: a whole block of nvfp4 has one sign
@@ -113,16 +115,50 @@ def _leaning(
     array: npt.NDArray[np.generic], amplitudes: Float32s, offsets: Float32s
 ) -> npt.NDArray[np.generic]:
     """Return `array` with the columns' levels; what is never negative keeps its sign."""
-    values = array.astype(np.float32)
-    largest = np.abs(values).max(initial=0.0)
+    columns = array.shape[-1]
+    rows = array.reshape(-1, columns)
+    values: Float32s = np.empty(rows.shape, dtype=np.float32)
+
+    def widen(part: slice) -> tuple[float, float]:
+        values[part] = rows[part]
+        return float(values[part].min(initial=0.0)), float(values[part].max(initial=0.0))
+
+    ends = np.array(for_row_chunks(len(rows), columns, widen), dtype=np.float32)
+    largest = np.abs(ends).max(initial=0.0)
     if not np.isfinite(largest) or largest == 0.0:
         return array
-    leaning = values * amplitudes
-    if values.min() < 0.0:
-        relative: Float32s = values / largest  # whose squares cannot overflow
-        leaning += offsets * np.float32(np.sqrt(np.mean(np.square(relative))) * largest)
-    leaning *= largest / np.abs(leaning).max()
-    return leaning.astype(array.dtype)
+    shift = offsets * (_root_mean_square(values, largest) if ends.min() < 0.0 else np.float32(0))
+
+    def lean(part: slice) -> float:
+        values[part] *= amplitudes
+        values[part] += shift
+        return float(np.abs(values[part]).max(initial=0.0))
+
+    factor = largest / np.float32(max(for_row_chunks(len(rows), columns, lean)))
+    return _scaled(values, np.full((len(rows), 1), factor), array)
+
+
+def _root_mean_square(values: Float32s, largest: np.float32) -> np.float32:
+    def squares(part: slice) -> float:
+        relative: Float32s = values[part] / largest  # whose squares cannot overflow
+        return float(np.square(relative).sum(dtype=np.float64))
+
+    mean_square = sum(for_row_chunks(len(values), values.shape[1], squares)) / values.size
+    return np.float32(np.sqrt(mean_square)) * largest
+
+
+def _scaled(
+    values: npt.NDArray[np.generic], factors: Float32s, like: npt.NDArray[np.generic]
+) -> npt.NDArray[np.generic]:
+    """Return the rows of `values`, each times its factor, in shape and dtype of `like`."""
+    rows = values.reshape(-1, like.shape[-1])
+    result = np.empty(rows.shape, dtype=like.dtype)
+
+    def scale(part: slice) -> None:
+        result[part] = rows[part].astype(np.float32) * factors[part]
+
+    for_row_chunks(len(rows), rows.shape[1], scale)
+    return result.reshape(like.shape)
 
 
 def _edges(problem: Problem, inputs: Inputs, rng: np.random.Generator) -> Inputs:
@@ -145,8 +181,11 @@ def _zeros_alone(inputs: Inputs, names: Iterable[str], rng: np.random.Generator)
     for name in names:
         array = inputs[name].copy()
         blocks = (*array.shape[:-1], -(-array.shape[-1] // _GROUP))
-        is_zero = np.repeat(rng.random(blocks) < _ZERO_SHARE, _GROUP, axis=-1)
-        array[is_zero[..., : array.shape[-1]]] = 0
+        is_zero = rng.random(blocks) < _ZERO_SHARE
+        if array.shape[-1] % _GROUP == 0:
+            array.reshape(*blocks, _GROUP)[is_zero] = 0
+        else:
+            array[np.repeat(is_zero, _GROUP, axis=-1)[..., : array.shape[-1]]] = 0
         inputs[name] = array
     return inputs
 
@@ -222,9 +261,15 @@ def _whole_gates(problem: Problem, inputs: Inputs, rng: np.random.Generator) -> 
     array = inputs["input"].copy()
     shape = (*array.shape[:-1], array.shape[-1] // 2)
     levels = rng.uniform(low, high, (*shape[:-1], -(-shape[-1] // _GROUP)))
-    gates = np.repeat(levels, _GROUP, axis=-1)[..., : shape[-1]]
-    gates += 0.5 * rng.standard_normal(shape)
-    array[..., : shape[-1]] = gates.astype(np.float32).astype(array.dtype)
+    rows, columns = array.reshape(-1, array.shape[-1]), shape[-1]
+    levels = levels.reshape(len(rows), -1)
+    gates = draw_values(rng, (len(rows), columns), np.full((1, 1), 0.5, dtype=np.float32))
+
+    def spread(part: slice) -> None:
+        gates[part] += np.repeat(levels[part], _GROUP, axis=-1)[:, :columns]
+        rows[part, :columns] = gates[part]
+
+    for_row_chunks(len(rows), columns, spread)
     return {**inputs, "input": array}
 
 
@@ -245,8 +290,8 @@ def _row_levels(problem: Problem, inputs: Inputs, rng: np.random.Generator) -> I
     """Make rows up to 2^8 times smaller than they were drawn."""
     for name in _matrices(problem):
         array = inputs[name]
-        factor = np.exp2(-8 * rng.random((*array.shape[:-1], 1))).astype(np.float32)
-        inputs[name] = (array.astype(np.float32) * factor).astype(array.dtype)
+        factors = np.exp2(-8 * rng.random((*array.shape[:-1], 1))).astype(np.float32)
+        inputs[name] = _scaled(array, factors.reshape(-1, 1), array)
     return inputs
 
 

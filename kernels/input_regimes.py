@@ -15,12 +15,15 @@ too.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
-from .row_chunks import row_chunks
-from .wide_work import run_wide
+from .row_chunks import BLOCK_ELEMENTS, row_chunks
+from .wide_work import run_wide, slices
+
+Float32s = npt.NDArray[np.float32]
 
 _BLOCK = 16  # the smallest block that shares a scale (nvfp4)
 _OUTLIER = 1000.0
@@ -49,11 +52,50 @@ def draw_values(
     own = {chunk.start: one for chunk, one in zip(chunks, generators, strict=False)}
 
     def draw(chunk: slice) -> None:
-        own[chunk.start].standard_normal(out=values[chunk], dtype=np.float32)
-        values[chunk] *= spread[chunk]
+        for block in slices(chunk.stop, BLOCK_ELEMENTS // max(1, shape[1]), chunk.start):
+            _fill_with_normal(own[chunk.start], values[block].reshape(-1))
+            values[block] *= spread[block]
 
     run_wide(draw, chunks)
     return values
+
+
+def _fill_with_normal(rng: np.random.Generator, values: npt.NDArray[np.float32]) -> None:
+    """Fill a contiguous array with standard normal values.
+
+    numpy's own take three times as long, most of the time of a draw. Here a radius and an angle of
+    16 bits each are looked up. Of the outermost radii, one in 2^16, 32 bits more decide, so that
+    nobody knows the largest of millions beforehand.
+
+    Source: Box and Muller, "A Note on the Generation of Random Normal Deviates", Annals of
+    Mathematical Statistics 29(2), 1958.
+    """
+    radii, cosines, sines = _normal_tables()
+    for part in slices(values.size, 2 * _PAIRS):
+        pairs = -(-values[part].size // 2)
+        bits = rng.integers(0, 1 << 64, -(-pairs // 2), dtype=np.uint64).view(np.uint16)
+        places, angles = bits[:pairs], bits[pairs : 2 * pairs]
+        radius = np.take(radii, places, mode="wrap")
+        if not places.all():
+            outermost = np.flatnonzero(places == 0)
+            share = (rng.integers(0, 1 << 32, outermost.size) + 0.5) / (1 << 48)
+            radius[outermost] = np.sqrt(-2 * np.log(share))
+        first, second = values[part][:pairs], values[part][pairs:]
+        np.multiply(radius, np.take(cosines, angles, mode="wrap"), out=first)
+        rest = slice(second.size)
+        np.multiply(radius[rest], np.take(sines, angles[rest], mode="wrap"), out=second)
+
+
+_PAIRS = 1 << 14  # at once; the values of a seed depend on it
+
+
+@cache
+def _normal_tables() -> tuple[Float32s, Float32s, Float32s]:
+    """Return a radius for each probability of 16 bits, and cosine and sine of 2^16 angles."""
+    share = (np.arange(1 << 16) + 0.5) / (1 << 16)
+    radii, turns = np.sqrt(-2 * np.log(share)), 2 * np.pi * share
+    radii, cosines, sines = (a.astype(np.float32) for a in (radii, np.cos(turns), np.sin(turns)))
+    return radii, cosines, sines
 
 
 def _outliers(rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
@@ -82,13 +124,14 @@ def _outliers(rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[n
 
 def _zero_blocks(rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float32]:
     rows, columns = shape
-    amplitudes = np.ones(shape, dtype=np.float32)
+    blocks = -(-columns // _BLOCK)
+    amplitudes = np.ones((rows, blocks), dtype=np.float32)
     for width, probability in ((_BLOCK, 0.2), (128, 0.1), (columns, 0.1)):
         is_zero = rng.random((rows, -(-columns // width))) < probability
         if is_zero.size > 1:  # the only block of a tensor may be zero, but need not
             is_zero[rng.integers(0, rows), rng.integers(0, is_zero.shape[1])] = True
-        amplitudes[np.repeat(is_zero, width, axis=1)[:, :columns]] = 0.0
-    return amplitudes
+        amplitudes[np.repeat(is_zero, -(-width // _BLOCK), axis=1)[:, :blocks]] = 0.0
+    return np.repeat(amplitudes, _BLOCK, axis=1)[:, :columns]
 
 
 def _mixed(rng: np.random.Generator, shape: tuple[int, int]) -> npt.NDArray[np.float32]:

@@ -9,7 +9,9 @@ Source: NVIDIA, "Introducing NVFP4 for efficient and accurate low-precision infe
 FlashInfer `fp4_quantize`, whose approximate reciprocals are exact divisions here.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from .layouts import padded_sf_128x4_shape, sf_128x4_offsets, to_sf_128x4
 from .oracle import Expected, ScaledBy
 from .problem import Layout
 from .rounding import E2M1_MAX, E4M3_MAX, decode, pack_e2m1, round_to_e2m1, round_to_e4m3
+from .row_chunks import for_row_chunks
 
 BLOCK_SIZE = 16
 
@@ -47,24 +50,71 @@ def global_scale_of(amax: float) -> np.float32:
 def quantize_blocks(
     values: npt.NDArray[np.float64], global_scale: npt.NDArray[np.float64]
 ) -> QuantizedBlocks:
-    """Return (..., n) `values` in NVFP4; n is a multiple of 16.
-
-    A block whose scale rounds to 0 (all zeros, or below 2^-10) has codes 0: dequantised it is 0
-    whatever its codes, and there is nothing to divide by.
+    """Return (..., n) `values` in NVFP4, as `quantize_rows` does.
 
     Args:
         values: Finite.
         global_scale: Broadcasts against `values`: () for one scale, (B, 1, 1) for one per expert.
     """
-    scaled = values * global_scale
-    blocks = scaled.reshape(*scaled.shape[:-1], -1, BLOCK_SIZE)
-    exact_scales = np.minimum(np.abs(blocks).max(axis=-1) / E2M1_MAX, E4M3_MAX)
+    rows = values.reshape(-1, values.shape[-1])
+    return quantize_rows(rows.__getitem__, values.shape, global_scale)
+
+
+def quantize_rows(
+    compute: Callable[[slice], npt.NDArray[np.float64]],
+    shape: tuple[int, ...],
+    global_scale: npt.NDArray[np.float64],
+) -> QuantizedBlocks:
+    """Return values of `shape` (..., n) in NVFP4, computed a few rows at a time; 16 divides n.
+
+    A block whose scale rounds to 0 (all zeros, or below 2^-10) has codes 0: dequantised it is 0
+    whatever its codes, and there is nothing to divide by.
+
+    Args:
+        compute: Gives some rows of the values, all leading axes in one: finite, and not changed.
+            Called by several threads.
+        shape: Of all values.
+        global_scale: Broadcasts against values; its last axis, if any, is 1.
+    """
+    *leading, columns = shape
+    rows = prod(leading)
+    factors = np.broadcast_to(global_scale, (*leading, 1)).reshape(rows, 1)
+    scaled = np.zeros((rows, columns))
+    exact_scales = np.zeros((rows, columns // BLOCK_SIZE))
     scales = round_to_e4m3(exact_scales)
-    divisor = decode(scales)[..., None]
-    quotient = np.zeros_like(blocks)
-    np.divide(blocks, divisor, out=quotient, where=divisor > 0)
-    packed = pack_e2m1(round_to_e2m1(quotient).reshape(scaled.shape))
-    return QuantizedBlocks(scaled, global_scale, exact_scales, scales, packed)
+    packed = np.zeros((rows, columns // 2), dtype=np.uint8)
+
+    def quantize(part: slice) -> None:
+        values = compute(part)
+        if not np.any(values.view(np.int64)):  # rows behind a mask; -0.0 has a bit
+            return
+        blocks = np.multiply(values, factors[part], out=scaled[part]).reshape(-1, BLOCK_SIZE)
+        exact = np.minimum(_largest(np.abs(blocks)) / E2M1_MAX, E4M3_MAX)
+        rounded = round_to_e4m3(exact)
+        divisor = decode(rounded)[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            quotient = blocks / divisor
+        quotient[divisor[:, 0] == 0] = 0
+        exact_scales[part] = exact.reshape(-1, exact_scales.shape[1])
+        scales[part] = rounded.reshape(-1, exact_scales.shape[1])
+        packed[part] = pack_e2m1(round_to_e2m1(quotient).reshape(-1, columns))
+
+    for_row_chunks(rows, columns, quantize)
+    return QuantizedBlocks(
+        scaled.reshape(shape),
+        global_scale,
+        exact_scales.reshape(*leading, -1),
+        scales.reshape(*leading, -1),
+        packed.reshape(*leading, -1),
+    )
+
+
+def _largest(sizes: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the largest of each BLOCK_SIZE consecutive values."""
+    largest = sizes.reshape(-1)  # pair by pair: numpy's maximum over a short axis takes four times
+    for _ in range(BLOCK_SIZE.bit_length() - 1):
+        largest = np.maximum(largest[0::2], largest[1::2])
+    return largest
 
 
 def expected_outputs(

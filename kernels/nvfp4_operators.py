@@ -11,6 +11,7 @@ the blocks: small ones have subnormal scales or none.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,12 @@ import numpy.typing as npt
 
 from .dtypes import numpy_dtype
 from .input_regimes import Magnitudes, draw_amplitudes, draw_values
-from .nvfp4 import expected_outputs, global_scale_of, quantize_blocks
+from .nvfp4 import expected_outputs, global_scale_of, quantize_blocks, quantize_rows
 from .oracle import Arrays, Expected
 from .problem import Layout, Workload
 from .rmsnorm import draw_add_rmsnorm_inputs, exact_add_rmsnorm, expected_residual
-from .rounding import decode, round_to_bf16
+from .rounding import decode
+from .row_chunks import for_row_chunks
 
 Inputs = dict[str, npt.NDArray[Any]]
 Float64s = npt.NDArray[np.float64]
@@ -35,7 +37,8 @@ def add_rmsnorm_inputs(workload: Workload, rng: np.random.Generator, regime: str
     """Return input and residual (B, H), weight (H), and the global_scale () of the normed rows."""
     inputs = draw_add_rmsnorm_inputs(rng, (workload.axes["B"], workload.axes["H"]), regime)
     normed = exact_add_rmsnorm(inputs["input"], inputs["residual"], inputs["weight"], EPS)
-    return {**inputs, "global_scale": _global_scale(normed, regime)}
+    amax = max(float(normed.max()), -float(normed.min()))
+    return {**inputs, "global_scale": _global_scale(amax, regime)}
 
 
 def add_rmsnorm_expected(
@@ -53,14 +56,15 @@ def quantize_inputs(workload: Workload, rng: np.random.Generator, regime: str) -
     """Return input (M, K) and global_scale ()."""
     shape = (workload.axes["M"], workload.axes["K"])
     amplitudes = draw_amplitudes(rng, shape, regime, MAGNITUDES)
-    values = round_to_bf16(draw_values(rng, shape, amplitudes))
-    return {"input": values, "global_scale": _global_scale(decode(values), regime)}
+    values = draw_values(rng, shape, amplitudes).astype(numpy_dtype("bfloat16"))
+    return {"input": values, "global_scale": _global_scale(_largest_bf16(values), regime)}
 
 
 def quantize_expected(inputs: Arrays, layout: Layout) -> dict[str, Expected]:
     """Return the input in NVFP4."""
     x = inputs["input"]
-    quantized = quantize_blocks(decode(x), decode(inputs["global_scale"]))
+    scale = decode(inputs["global_scale"])
+    quantized = quantize_rows(lambda part: decode(x[part]), x.shape, scale)
     return expected_outputs(quantized, layout, np.ones(len(x), dtype=np.bool_))
 
 
@@ -81,7 +85,7 @@ def silu_mul_inputs(workload: Workload, rng: np.random.Generator, regime: str) -
         amplitudes = draw_amplitudes(rng, (rows, columns), regime, MAGNITUDES)
         gate = draw_values(rng, (rows, columns), np.full((1, 1), common, dtype=np.float32))
         up = draw_values(rng, (rows, columns), amplitudes / np.float32(common))
-        values[expert] = round_to_bf16(np.concatenate([gate, up], axis=1))
+        values[expert, :, :columns], values[expert, :, columns:] = gate, up
         scales[expert] = _global_scale(_largest_silu_mul(values[expert, : mask[expert]]), regime)
     return {"input": values, "global_scale": scales, "mask": mask}
 
@@ -95,38 +99,56 @@ def silu_mul_expected(inputs: Arrays, layout: Layout) -> dict[str, Expected]:
     experts, rows, both = shape
     mask: npt.NDArray[np.int32] = inputs["mask"].reshape(experts, 1)
     valid: npt.NDArray[np.bool_] = np.less(np.arange(rows), mask)
-    product = np.zeros((experts, rows, both // 2))
-    for expert in range(experts):
-        product[expert, valid[expert]] = _silu_mul(inputs["input"][expert, valid[expert]])
+    gate_up, is_valid = inputs["input"].reshape(-1, both), valid.reshape(-1)
+
+    def multiply(part: slice) -> Float64s:
+        if is_valid[part].all():
+            return _silu_mul(gate_up[part])
+        product = np.zeros((is_valid[part].size, both // 2))
+        product[is_valid[part]] = _silu_mul(gate_up[part][is_valid[part]])
+        return product
+
     global_scale = decode(inputs["global_scale"]).reshape(experts, 1, 1)
-    return expected_outputs(quantize_blocks(product, global_scale), layout, valid)
+    quantized = quantize_rows(multiply, (experts, rows, both // 2), global_scale)
+    return expected_outputs(quantized, layout, valid)
 
 
 def _silu_mul(gate_up: npt.NDArray[Any]) -> Float64s:
-    """Return silu(gate) * up of (rows, 2 K), gate first, as (rows, K)."""
-    gate, up = np.split(decode(gate_up), 2, axis=-1)
-    with np.errstate(over="ignore"):  # exp(-gate) is inf for gate below -709: silu is 0 there
-        product: Float64s = gate / (1 + np.exp(-gate)) * up
+    """Return silu(gate) * up of (rows, 2 K) bfloat16, gate first, as (rows, K)."""
+    gate, up = np.split(gate_up, 2, axis=-1)
+    product: Float64s = np.take(_silu_of_bf16(), gate.view(np.uint16), mode="wrap")
+    product *= decode(up)
     return product
 
 
-def _largest_silu_mul(gate_up: npt.NDArray[Any]) -> Float64s:
-    """Return silu(gate) * up of the few elements where it may be largest in magnitude.
-
-    float32 finds them: its exponential and four roundings move no product by 2^-16 of itself.
-    """
-    gate, up = np.split(gate_up.astype(np.float32), 2, axis=-1)
-    with np.errstate(over="ignore", under="ignore"):
-        size = np.abs(gate / (1 + np.exp(-gate)) * up)
-    largest = size >= size.max(initial=0.0) * np.float32(1 - 2.0**-16)
-    if np.count_nonzero(largest) > size.size // 16:
-        return _silu_mul(gate_up)
-    pairs = np.stack([half[largest] for half in (gate, up)], axis=-1)
-    return _silu_mul(pairs)
+@cache
+def _silu_of_bf16() -> Float64s:
+    """Return silu of every bfloat16, by its bits."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(numpy_dtype("bfloat16"))
+    with np.errstate(over="ignore", invalid="ignore"):
+        gate = decode(every)
+        silu: Float64s = gate / (1 + np.exp(-gate))  # exp is inf for gates below -709: silu is 0
+    return silu
 
 
-def _global_scale(values: Float64s, regime: str) -> npt.NDArray[np.float32]:
-    amax = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+def _largest_silu_mul(gate_up: npt.NDArray[Any]) -> float:
+    """Return the largest magnitude of silu(gate) * up; 0 without rows."""
+    rows, both = gate_up.shape
+
+    def largest(part: slice) -> float:
+        product = _silu_mul(gate_up[part])
+        return max(float(product.max()), -float(product.min()))
+
+    return max(for_row_chunks(rows, both // 2, largest), default=0.0)
+
+
+def _largest_bf16(values: npt.NDArray[Any]) -> float:
+    """Return the largest magnitude of finite bfloat16 numbers, whose bits ascend with it."""
+    bits = np.max(values.view(np.uint16) & np.uint16(0x7FFF), keepdims=True)
+    return float(bits.view(values.dtype).item())
+
+
+def _global_scale(amax: float, regime: str) -> npt.NDArray[np.float32]:
     headroom = 2 if regime == "huge" else 1
     return np.array(global_scale_of(amax / headroom), dtype=np.float32)
 

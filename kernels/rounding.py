@@ -85,7 +85,8 @@ def round_to_e2m1(x: npt.ArrayLike) -> npt.NDArray[np.uint8]:
 
 def pack_e2m1(codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """Return (..., n) codes as (..., n / 2) bytes, the even element in the low nibble."""
-    packed: npt.NDArray[np.uint8] = codes[..., 0::2] | (codes[..., 1::2] << np.uint8(4))
+    pairs = np.ascontiguousarray(codes).view(np.uint16)  # the even element in the lower byte
+    packed: npt.NDArray[np.uint8] = (pairs | (pairs >> np.uint16(4))).astype(np.uint8)
     return packed
 
 
@@ -119,50 +120,102 @@ def _encode(x: npt.ArrayLike, target: _Format) -> npt.NDArray[Any]:
         values = values.astype(np.float64, copy=False)
     flat = np.ascontiguousarray(values).reshape(-1)
     codes = np.empty(flat.shape, dtype=target.storage)
-    shorten = _to_bf16 if target is _BF16 else partial(_look_up, _codes_of_16_bits(target))
+    shorten = _to_bf16 if target is _BF16 else partial(_look_up, _halves_of(target))
 
     def encode(part: slice) -> None:
         for chunk in slices(part.stop, _CHUNK, part.start):
+            wide, code = flat[chunk], codes[chunk]
             with np.errstate(over="ignore", invalid="ignore"):
-                single = flat[chunk].astype(np.float32)
-            code, is_open = shorten(single.view(np.uint32))
-            if is_open.any():
-                code[is_open] = _encode_exactly(flat[chunk][is_open].astype(np.float64), target)
-            codes[chunk] = code
+                single = wide.astype(np.float32)
+            midpoints = shorten(single.view(np.uint32), code)
+            if midpoints.size:
+                exact = wide[midpoints]
+                moved = exact != single[midpoints]
+                if moved.any():
+                    narrowed = _encode_exactly(exact[moved].astype(np.float64), target)
+                    code[midpoints[moved]] = narrowed
 
     run_wide(encode, slices(flat.size, _PART))
     return codes.reshape(values.shape)
 
 
-_Shortened = tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]
+def _to_bf16(bits: npt.NDArray[np.uint32], codes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Put the upper halves of float32 numbers, rounded, into `codes`.
+
+    Return where numbers are midpoints, or none.
+    """
+    codes[:] = _upper_halves(bits + np.uint32(0x7FFF))
+    is_midpoint = (bits << np.uint32(16)) == np.uint32(1 << 31)
+    if not np.isfinite(bits.view(np.float32)).all():
+        is_midpoint |= np.isnan(bits.view(np.float32))
+    if not is_midpoint.any():
+        return _NOWHERE
+    midpoints = np.flatnonzero(is_midpoint)
+    codes[midpoints] += _upper_halves(bits)[midpoints] & np.uint16(1)  # to even
+    return midpoints
 
 
-def _to_bf16(bits: npt.NDArray[np.uint32]) -> _Shortened:
-    """Return the upper halves of float32 numbers, rounded, and which are midpoints or no number."""
-    code = ((bits + np.uint32(0x7FFF)) >> np.uint32(16)).astype(np.uint16)
-    is_open = (bits & np.uint32(0xFFFF)) == 0x8000
-    is_open |= (bits & np.uint32(0x7F800000)) == 0x7F800000
-    return code, is_open
+_NOWHERE: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
 
-def _look_up(codes: npt.NDArray[Any], bits: npt.NDArray[np.uint32]) -> _Shortened:
-    """Return the codes of float32 numbers, and which have 8 bits or fewer: one may be a midpoint.
+@dataclass(frozen=True)
+class _UpperHalves:
+    """What becomes of float32 numbers, by their upper half."""
+
+    codes: npt.NDArray[np.uint16]
+    """Code of the numbers that have more than zeros behind it; plus `_MIDPOINT` where the number
+    with nothing but zeros may be a midpoint, or is none."""
+    alone: npt.NDArray[Any]
+    """Code of the number with nothing but zeros."""
+
+
+_MIDPOINT = np.uint16(1 << 8)
+
+
+def _look_up(
+    halves: _UpperHalves, bits: npt.NDArray[np.uint32], codes: npt.NDArray[Any]
+) -> npt.NDArray[np.int64]:
+    """Put the codes of float32 numbers into `codes`; return where numbers are midpoints, or none.
 
     Args:
-        codes: Of every upper half of a float32, whatever follows it.
+        halves: Of a format with codes of 8 bits or fewer.
         bits: The numbers.
+        codes: One for each.
     """
-    return codes[bits >> np.uint32(16)], (bits & np.uint32(0xFFFF)) == 0
+    upper, lower = _upper_halves(bits), bits.view(np.uint16)[0::2]
+    found = np.take(halves.codes, upper, mode="wrap")  # "raise" looks at each index first
+    codes[:] = found  # the lower byte
+    if np.count_nonzero(lower) == lower.size:
+        return _NOWHERE
+    is_midpoint = found >= _MIDPOINT
+    is_midpoint &= lower == 0
+    midpoints = np.flatnonzero(is_midpoint)
+    codes[midpoints] = halves.alone[upper[midpoints]]
+    return midpoints
+
+
+def _upper_halves(bits: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
+    """Return a view of the upper halves; the machines that CUDA runs on store the lower first."""
+    return bits.view(np.uint16)[1::2]
 
 
 @cache
-def _codes_of_16_bits(target: _Format) -> npt.NDArray[Any]:
-    """Return the codes of the numbers in the middle between float32 numbers of 8 bits."""
-    bits = (np.arange(1 << 16, dtype=np.uint32) << np.uint32(16)) | np.uint32(0x8000)
+def _halves_of(target: _Format) -> _UpperHalves:
+    """Return what becomes of float32 numbers in `target`.
+
+    Between an upper half and the next no two numbers round apart: a midpoint has 9 bits at most.
+    """
+    upper = np.arange(1 << 16, dtype=np.uint32)
+    first = upper << np.uint32(16)
     with np.errstate(invalid="ignore"):  # NaN of all kinds
-        values = bits.view(np.float32).astype(np.float64)
-    codes = _encode_exactly(values, target)
-    return codes.astype(target.storage)
+        inner, alone = (
+            _encode_exactly(bits.view(np.float32).astype(np.float64), target).astype(np.uint16)
+            for bits in (first | np.uint32(0x8000), first)
+        )
+    magnitude = upper & np.uint32(0x7FFF)
+    below = np.roll(inner, 1)  # of the numbers nearer to zero
+    is_midpoint = (inner != below) & (magnitude != 0) | (magnitude >= 0x7F80)
+    return _UpperHalves(inner | is_midpoint * _MIDPOINT, alone)
 
 
 def _encode_exactly(x: npt.NDArray[np.float64], target: _Format) -> npt.NDArray[np.int64]:

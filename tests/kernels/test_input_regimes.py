@@ -99,3 +99,38 @@ def test_values_of_a_seed_are_the_same_for_any_number_of_threads(
     assert np.array_equal(first, first_again)
     assert np.array_equal(second, second_again)
     assert np.unique(np.concatenate([first, second])).size > 1.9 * first.size
+
+
+def _unit(shape: tuple[int, int], seed: int = 3) -> npt.NDArray[np.float32]:
+    return draw_values(np.random.default_rng(seed), shape, np.ones((1, 1), dtype=np.float32))
+
+
+def test_values_have_the_moments_and_the_tails_of_a_normal_distribution() -> None:
+    values = _unit((512, 8192)).astype(np.float64)  # four million: a deviation is 0.0005
+
+    assert abs(values.mean()) < 0.002
+    assert abs(np.mean(values**2) - 1) < 0.004
+    assert abs(np.mean(values**3)) < 0.01
+    assert abs(np.mean(values**4) - 3) < 0.03
+    for limit, share in ((0.01, 0.99202), (1.0, 0.31731), (3.0, 0.0026998), (4.5, 6.795e-6)):
+        assert np.mean(np.abs(values) > limit) == pytest.approx(
+            share, rel=0.5 if limit > 4 else 0.03
+        )
+    assert np.abs(values).max() > 4.9  # beyond the outermost radius of 16 bits
+
+
+def test_the_two_values_of_a_radius_are_independent() -> None:
+    values = _unit((64, 32768)).astype(np.float64)  # a row is what is drawn at once
+    first, second = values[:, :16384], values[:, 16384:]
+
+    for power in (1, 2):
+        assert abs(np.corrcoef((first**power).ravel(), (second**power).ravel())[0, 1]) < 0.004
+    assert abs(np.corrcoef(values[:, 1:].ravel(), values[:, :-1].ravel())[0, 1]) < 0.004
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 32767, 32769])
+def test_any_number_of_values_is_drawn_and_none_is_left_out(size: int) -> None:
+    values = _unit((1, size))
+
+    assert np.isfinite(values).all()
+    assert np.unique(values).size >= size - size // 1000

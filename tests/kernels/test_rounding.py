@@ -21,6 +21,7 @@ from kopt.kernels.rounding import (
     round_to_bf16,
     round_to_e2m1,
     round_to_e4m3,
+    round_to_e5m2,
     unpack_e2m1,
 )
 
@@ -30,6 +31,11 @@ E2M1_MAGNITUDES = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
 def _e4m3_magnitude(code: int) -> float:
     exponent, mantissa = code >> 3, code & 7
     return mantissa * 2.0**-9 if exponent == 0 else (8 + mantissa) * 2.0 ** (exponent - 10)
+
+
+def _e5m2_magnitude(code: int) -> float:
+    exponent, mantissa = code >> 2, code & 3
+    return mantissa * 2.0**-16 if exponent == 0 else (4 + mantissa) * 2.0 ** (exponent - 17)
 
 
 def _bf16_magnitude(code: int) -> float:
@@ -45,7 +51,7 @@ class Format:
     magnitudes: Sequence[float]
     """Finite magnitudes in ascending order; the index is the code without its sign."""
     sign_bit: int
-    codes_of: Callable[[npt.NDArray[np.float64]], npt.NDArray[Any]]
+    codes_of: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 
 
 FORMATS = [
@@ -55,6 +61,12 @@ FORMATS = [
         [_e4m3_magnitude(code) for code in range(0x7F)],
         0x80,
         lambda x: round_to_e4m3(x).view(np.uint8),
+    ),
+    Format(
+        "e5m2",
+        [_e5m2_magnitude(code) for code in range(0x7C)],
+        0x80,
+        lambda x: round_to_e5m2(x).view(np.uint8),
     ),
     Format(
         "bf16",
@@ -129,6 +141,32 @@ def test_random_values_over_the_whole_range_round_as_the_exact_search_does(fmt: 
 def test_zero_keeps_its_sign_and_the_least_float64_vanishes(fmt: Format) -> None:
     values = np.array([0.0, -0.0, 5e-324, -5e-324])
     assert fmt.codes_of(values).tolist() == [0, fmt.sign_bit, 0, fmt.sign_bit]
+
+
+@each_format
+@pytest.mark.parametrize("lower_half", [0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF])
+def test_every_upper_half_of_a_float32_and_what_is_beside_it_rounds_as_a_search_does(
+    fmt: Format, lower_half: int
+) -> None:
+    upper = np.arange(0x7F80, dtype=np.uint32) << np.uint32(16)
+    single = (upper | np.uint32(lower_half)).view(np.float32)
+    exact = single.astype(np.float64)
+
+    for values in (single, exact, np.nextafter(exact, 0.0), np.nextafter(exact, np.inf)):
+        both = np.concatenate([values, -values])
+        positive = _codes_by_search(fmt, values.astype(np.float64))
+        expected = np.concatenate([positive, positive | fmt.sign_bit])
+        np.testing.assert_array_equal(fmt.codes_of(both), expected)
+
+
+def _codes_by_search(fmt: Format, magnitudes: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Return codes by a search in the midpoints, which float64 holds; bf16 has infinity besides."""
+    values = np.array([*fmt.magnitudes, 2.0**128] if fmt.name == "bf16" else fmt.magnitudes)
+    midpoints = (values[1:] + values[:-1]) / 2
+    code = np.searchsorted(midpoints, magnitudes, side="left")
+    is_tie = midpoints[np.minimum(code, midpoints.size - 1)] == magnitudes
+    codes: npt.NDArray[np.int64] = code + (is_tie & (code % 2 == 1))
+    return codes
 
 
 def test_e4m3_saturates_and_keeps_nan() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kopt.kernels.row_chunks import CHUNK_ELEMENTS, for_row_chunks, row_chunks
+from kopt.kernels.row_chunks import BLOCK_ELEMENTS, CHUNK_ELEMENTS, for_row_chunks, row_chunks
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1000, 14336), (7, 1), (3, CHUNK_ELEMENTS)])
@@ -33,3 +33,11 @@ def test_every_chunk_is_worked_on_once() -> None:
     seen: list[int] = []
     for_row_chunks(1000, 14336, lambda chunk: seen.extend(range(1000)[chunk]))
     assert sorted(seen) == list(range(1000))
+
+
+def test_work_gets_a_few_rows_and_its_answers_come_in_their_order() -> None:
+    given = for_row_chunks(1000, 14336, lambda part: (part.start, part.stop))
+
+    assert [start for start, _ in given[1:]] == [stop for _, stop in given[:-1]]
+    assert (given[0][0], given[-1][1]) == (0, 1000)
+    assert max(stop - start for start, stop in given) == BLOCK_ELEMENTS // 14336

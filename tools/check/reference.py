@@ -15,11 +15,12 @@ import numpy.typing as npt
 from kopt.config.errors import ToolError
 from kopt.kernels.oracle import Expected, ScaledBy
 from kopt.kernels.problem import Problem, TensorSpec
-from kopt.kernels.wide_work import run_wide
+from kopt.kernels.wide_work import run_wide, slices
 
 from .number_formats import E2M1, HALF_FORMATS, decode_bits, half_ulp, storage_bits
 
 CHUNK_ELEMENTS = 1 << 20  # bounds the temporaries of the row sums to some 10 MB
+_BLOCK_ELEMENTS = 1 << 16  # of which a core's own cache holds a few float64 temporaries
 _FLOAT32_RANGE = (np.float32(2.0**-100), np.float32(2.0**100))
 
 
@@ -95,11 +96,13 @@ def make_reference(problem: Problem, name: str, expected: Expected) -> Reference
     shape = expected.exact.shape
     written = np.ascontiguousarray(expected.written).reshape(-1)
     offsets = expected.logical_offsets
+    exact = (_flat if spec.dtype == "float64" else _narrowed)(expected.exact)
+    _refuse_nan(problem, name, exact)
     reference = Reference(
         number_format=E2M1 if packed else spec.dtype,
         shape=shape,
         rows=_row_count(spec, problem.row_axis, expected),
-        exact=(_flat if spec.dtype == "float64" else _narrowed)(expected.exact),
+        exact=exact,
         bits=storage_bits(expected.rounded),
         written=None if bool(written.all()) else written,
         offsets=None if offsets is None else np.ascontiguousarray(offsets).reshape(-1),
@@ -127,13 +130,15 @@ def _refuse_contradictions(
         raise ToolError(f"{where} has {expected.exact.size} exact values for {logical} elements")
     if expected.written.size != expected.rounded.size:
         raise ToolError(f"{where}: `written` and `rounded` differ in size")
-    if not _no_nan(expected.exact):
-        raise ToolError(f"{where} has NaN as an exact value, which no output could match")
 
 
-def _no_nan(values: npt.NDArray[np.float64]) -> bool:
-    flat = np.ascontiguousarray(values).reshape(-1)
-    return not any(run_wide(lambda part: bool(np.isnan(flat[part]).any()), _parts(flat.size)))
+def _refuse_nan(problem: Problem, name: str, exact: npt.NDArray[np.floating[Any]]) -> None:
+    parts = slices(exact.size, CHUNK_ELEMENTS)
+    if any(run_wide(lambda part: bool(np.isnan(exact[part]).any()), parts)):
+        raise ToolError(
+            f"{problem.folder / 'oracle.py'}: expected()[{name!r}] has NaN as an exact value, which"
+            " no output could match"
+        )
 
 
 def _row_count(spec: TensorSpec, row_axis: str | None, expected: Expected) -> int:
@@ -172,20 +177,18 @@ def _narrowed(values: npt.NDArray[np.float64]) -> npt.NDArray[np.floating[Any]]:
 
     def fits(part: slice) -> bool:
         with np.errstate(over="ignore", under="ignore"):
-            narrow[part] = flat[part]
+            return all(map(fits_block, slices(part.stop, _BLOCK_ELEMENTS, part.start)))
+
+    def fits_block(part: slice) -> bool:
+        narrow[part] = flat[part]
         magnitude = np.abs(narrow[part])
-        outside = (magnitude <= low) | (magnitude >= high)
-        if not outside.any():
+        if magnitude.min() > low and magnitude.max() < high:
             return True
-        exact = flat[part][outside]
-        return not bool((np.isfinite(exact) & (exact != 0)).any())
+        outside = (magnitude <= low) | (magnitude >= high)
+        outside &= flat[part] != 0
+        return not np.isfinite(flat[part][outside]).any()
 
-    return narrow if all(run_wide(fits, _parts(flat.size))) else flat
-
-
-def _parts(elements: int) -> list[slice]:
-    step = CHUNK_ELEMENTS
-    return [slice(start, min(start + step, elements)) for start in range(0, elements, step)]
+    return narrow if all(run_wide(fits, slices(flat.size, CHUNK_ELEMENTS))) else flat
 
 
 def _with_noise(reference: Reference) -> Reference:

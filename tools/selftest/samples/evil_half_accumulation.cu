@@ -7,7 +7,7 @@ launch:
     block: 256
     args: [input, residual, weight, H, eps]
 */
-// sample: kernel=fused_add_rmsnorm_b8xh4096 status=incorrect level=quick says="half precision"
+// sample: kernel=fused_add_rmsnorm_b128xh4096 status=incorrect level=quick says="half precision"
 // 11 bits of significand, halved 12 times: each row is off by a factor of its own, to either side.
 
 #include <cuda_bf16.h>

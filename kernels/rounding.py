@@ -85,7 +85,8 @@ def round_to_e2m1(x: npt.ArrayLike) -> npt.NDArray[np.uint8]:
 
 def pack_e2m1(codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """Return (..., n) codes as (..., n / 2) bytes, the even element in the low nibble."""
-    pairs = np.ascontiguousarray(codes).view(np.uint16)  # the even element in the lower byte
+    single = np.ascontiguousarray(codes, dtype=np.uint8)
+    pairs = single.view(np.uint16)  # the even element in the lower byte
     packed: npt.NDArray[np.uint8] = (pairs | (pairs >> np.uint16(4))).astype(np.uint8)
     return packed
 

@@ -219,6 +219,7 @@ def test_more_elements_than_one_chunk_round_alike() -> None:
 def test_packing_puts_the_even_element_into_the_low_nibble() -> None:
     codes = np.array([[1, 2, 15, 0]], dtype=np.uint8)
     assert pack_e2m1(codes).tolist() == [[0x21, 0x0F]]
+    assert (pack_e2m1(codes.astype(np.int64)) == pack_e2m1(codes)).all()
 
 
 def test_packing_is_undone_by_unpacking() -> None:

@@ -7,9 +7,8 @@ launch:
     block: 256
     args: [input, out, H]
 */
-// sample: kernel=silu_and_mul_b8xh14336 status=incorrect level=quick says="errors point one way"
-// Three eighths of a step too small on average, never a whole one: the whole error is 1.6 times
-// that of rounding, so that direction alone tells.
+// sample: kernel=silu_and_mul_b8xh14336 status=incorrect level=quick says="cut off, not rounded"
+// Half a step too small on average, never more than one.
 
 #include <cuda_bf16.h>
 
@@ -21,5 +20,5 @@ extern "C" __global__ void silu_and_mul_scalar(const __nv_bfloat16* input, __nv_
   const float gate = __bfloat162float(gate_row[column]);
   const float up = __bfloat162float(gate_row[H + column]);
   out[static_cast<size_t>(blockIdx.y) * H + column] =
-      __float2bfloat16_rz(gate / (1.0f + __expf(-gate)) * up * 1.0007f);  // an eighth of a step
+      __float2bfloat16_rz(gate / (1.0f + __expf(-gate)) * up);
 }

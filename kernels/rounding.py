@@ -83,7 +83,7 @@ def round_to_e2m1(x: npt.ArrayLike) -> npt.NDArray[np.uint8]:
     return _encode(x, _E2M1)
 
 
-def pack_e2m1(codes: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+def pack_e2m1(codes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.uint8]:
     """Return (..., n) codes as (..., n / 2) bytes, the even element in the low nibble."""
     single = np.ascontiguousarray(codes, dtype=np.uint8)
     pairs = single.view(np.uint16)  # the even element in the lower byte

@@ -98,14 +98,14 @@ def _proposer(problem: Problem, arch: str, choices: ReadChoices, has_agents: boo
 def _beside_start(run: RunSettings, start: Case, choices: ReadChoices) -> tuple[Proposal, ...]:
     """Return the kernels that kopt writes for agents to go on from, where they begin as usual.
 
-    Whoever names a start of his own goes on from that one, and trajectories begin at one program.
+    A run from a start of the user's own has none, and trajectories begin at one program.
     """
-    how, problem = run.search, start.problem
+    how = run.search
     if how.strategy != "beam" or how.agent != "full" or how.written_starts == 0:
         return ()
-    if start.candidate.source != (problem.folder / "reference.cu").read_text("utf-8"):
+    if not start.is_reference:
         return ()
-    kernels = generated_kernels(problem, run.arch)
+    kernels = generated_kernels(start.problem, run.arch)
     if kernels is None:
         return ()
     proposer = GeneratingProposer(kernels, SweepProposer(choices), choices)

@@ -83,6 +83,18 @@ def test_agents_go_on_from_the_kernels_that_kopt_writes(play: Play, tmp_path: Pa
     assert first and {tuple(one["parents"]) for one in first} == {(leader["seq"],)}
 
 
+@pytest.mark.slow
+def test_a_start_of_ones_own_has_no_kernel_beside_it_and_needs_no_reference(
+    play: Play, tmp_path: Path
+) -> None:
+    known = write_small_silu(tmp_path / "known", is_known=True)
+    (reference,) = known.glob("*/reference.cu")
+    mine = reference.rename(tmp_path / "mine.cu")
+    ending, _ = play(Metered(good_model), "--json", "--start", str(mine), problems=known)
+    population = ending.document["population"]
+    assert [one["proposer"] for one in population if one["round"] == 0] == ["start"]
+
+
 def test_recorded_run_is_the_same_again_without_a_key_or_a_model(
     play: Play, kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

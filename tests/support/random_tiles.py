@@ -68,7 +68,7 @@ class TileFunction:
 class _Writing:
     rng: Random
     width: int
-    """Of y and of the table, an even number."""
+    """The last dimension of y and of the table is this even number."""
     nodes: list[Node] = field(default_factory=list[Node])
     steps: list[_Step] = field(default_factory=list[_Step])
 

@@ -101,7 +101,7 @@ class Step:
     thread: int = 0
     memory: int = OWN
     place: int = 0
-    """Of the first byte."""
+    """The first byte is at this offset."""
     width: int = 4
 
 

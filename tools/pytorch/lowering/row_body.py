@@ -51,7 +51,7 @@ class RowBody(Body):
     _loose: set[Buffer] = field(default_factory=set[Buffer])
     """Buffers of which single elements are read."""
     scattered: set[Buffer] = field(default_factory=set[Buffer])
-    """Those of which each element of a pack is read by itself."""
+    """These buffers are read element by element, not by packs."""
     _outside: set[str] = field(default_factory=lambda: {"row", "first"})
     """Positions that have a name before the first loop."""
     _depth: int | None = None

@@ -17,7 +17,7 @@ from .sizes import Shape, Size, product
 from .values import Index
 
 PACK = 8
-"""Elements of a tile for each thread and one of `packs`, in one vector or several."""
+"""PACKS counts so many elements as one pack, read in one vector or in several."""
 
 
 @dataclass(frozen=True)

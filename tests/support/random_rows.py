@@ -135,10 +135,14 @@ def random_function(rng: Random, *, reduces: bool, overwrites: bool = False) -> 
     if reduces:
         narrow.append(made.reduced(wide[0]))
     for _ in range(rng.randint(2, 8)):
-        kind = rng.choice(("unary", "binary", "binary", "divided", *(["reduced"] * reduces)))
+        steps = ("unary", "binary", "binary", "divided", *(["reduced", "scaled"] * reduces))
+        kind = rng.choice(steps)
         one = rng.choice(wide)
         if kind == "reduced":
             narrow.append(made.reduced(one))
+        elif kind == "scaled":  # as a norm with its weight
+            scaled = made.add("mul.Tensor", np.multiply, [one, narrow[-1]])
+            wide.append(made.add("mul.Tensor", np.multiply, [scaled, by_name["w"]]))
         elif kind == "divided":
             divisor = made.at_least_one(rng.choice(narrow))
             wide.append(made.add("div.Tensor", np.divide, [one, divisor]))

@@ -41,7 +41,11 @@ class Body:
 
     def line(self, text: str) -> None:
         """Add a statement."""
-        self.lines.append(f"{'  ' * len(self._scopes)}{text}")
+        self.lines.append(self.indented(text))
+
+    def indented(self, text: str) -> str:
+        """Return a statement as it stands where the next one is added."""
+        return f"{'  ' * len(self._scopes)}{text}"
 
     def let(self, ctype: str, text: str) -> str:
         """Return the name of a constant of this value; a name or a number is its own."""
@@ -69,13 +73,13 @@ class Body:
         return f"{prefix}{self._count}"
 
     @contextmanager
-    def block(self, head: str) -> Generator[None]:
-        """Write the statements of the `with` block between braces behind `head`."""
+    def block(self, head: str, end: str = "}") -> Generator[None]:
+        """Write the statements of the `with` block between `head` with a brace and `end`."""
         self.line(f"{head} {{")
         self._scopes.append({})
         yield
         self._scopes.pop()
-        self.line("}")
+        self.line(end)
 
     def pointer(self, buffer: Buffer) -> str:
         """Return the name of the parameter that points to `buffer`."""

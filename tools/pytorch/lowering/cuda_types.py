@@ -59,6 +59,13 @@ def stored(dtype: str, text: str) -> str:
     return _NARROW_STORES.get(dtype, "{}").format(text)
 
 
+def rounded(dtype: str, text: str) -> str:
+    """Return the code that rounds a float to the nearest of `dtype`, which stays a float."""
+    if dtype in ("bfloat16", "float16"):
+        return f"op::rounded_{dtype}({text})"
+    return loaded(dtype, stored(dtype, text))
+
+
 def cast(text: str, source: str, target: str) -> str:
     """Return a value of `computed(source)` as one of `computed(target)`."""
     if computed(source) == computed(target):

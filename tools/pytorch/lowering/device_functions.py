@@ -30,6 +30,15 @@ template <class T>
 __device__ bool is_inf(T x) {
   return x == infinity<T>() || x == -infinity<T>();  // uses op::infinity
 }""",
+    "rounded_bfloat16": """\
+// The nearest bfloat16. The instruction that rounds one alone is slower than that for two.
+__device__ float rounded_bfloat16(float x) {
+  return __low2float(__floats2bfloat162_rn(x, 0.0f));
+}""",
+    "rounded_float16": """\
+__device__ float rounded_float16(float x) {
+  return __low2float(__floats2half2_rn(x, 0.0f));
+}""",
     "relu": """\
 template <class T>
 __device__ T relu(T x) {

@@ -9,6 +9,7 @@ from kopt.tools.pytorch.graph import AxisSize, Graph, Node, needed_nodes, refs
 from .buffers import Buffer, BufferKind
 from .call import Call
 from .cuda_types import STORED
+from .late_factors import with_late_factors
 from .operator_table import check_dtypes, lowering_of, pointwise_operators
 from .program import CHEAP, Program, has_pending
 from .row_plan import NotRowByRowError
@@ -33,8 +34,9 @@ def lowered(problem: Problem, graph: Graph, schedule: Schedule = PLAIN) -> Progr
     """
     for kind in (RowProgram, TileProgram):
         found = kind(SizeTable(problem), schedule)
+        is_moved = schedule.keeps_products and kind is RowProgram
         try:
-            _lower_into(found, problem, graph)
+            _lower_into(found, problem, with_late_factors(graph) if is_moved else graph)
             found.write()
         except NotRowByRowError:
             continue

@@ -17,7 +17,7 @@ def write_loop(body: RowBody, span: Span, schedule: Schedule, content: Callable[
     body.line("#pragma unroll")
     with body.block("for (int i = 0; i < ITEMS; ++i)"):
         body.line(f"const int first = {span.first};")
-        with body.block(f"if (first < {span.length})"):
+        with body.block(f"if ({span.inside})"):
             place = len(body.lines)
             content()
             text = "\n".join(body.lines[place:])
@@ -28,7 +28,7 @@ def write_loop(body: RowBody, span: Span, schedule: Schedule, content: Callable[
                 for one in used
             ]
             before = body.before("\n".join((text, *reads)))
-            body.lines[place:place] = [f"      {line}" for line in (*before, *reads)]
+            body.lines[place:place] = [body.indented(line) for line in (*before, *reads)]
 
 
 @dataclass(frozen=True)

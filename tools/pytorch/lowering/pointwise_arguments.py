@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from .call import Call
-from .cuda_types import NARROW_FLOATS, cast, loaded, stored
+from .cuda_types import NARROW_FLOATS, cast, rounded
 from .pointwise import operands_of, pointwise, typed
 from .sizes import Size
 from .values import Constant, Pointwise, Value, converted
@@ -138,7 +138,7 @@ def _convert(call: Call) -> Value:
     source, target = value.dtype, call.dtype
 
     def function(codes: Sequence[str]) -> str:
-        return loaded(target, stored(target, cast(codes[0], source, target)))
+        return rounded(target, cast(codes[0], source, target))
 
     # The user asks for this rounding, which later kernels may not leave out.
     cost = value.cost + 1

@@ -86,10 +86,11 @@ __device__ State shared_in_warp(State state, int lanes = 32) {  // of 32 at most
 }""",
     "merged_in_group": """\
 // The `lanes` neighbours that have a group call this and get their states merged.
-template <int lanes, class State>
+template <int lanes, bool is_whole_warp, class State>
 __device__ State merged_in_group(State state) {
   static_assert(lanes >= 1 && lanes <= 32, "a group is a part of a warp");
-  const unsigned mask = (0xffffffffu >> (32 - lanes)) << (threadIdx.x % 32 / lanes * lanes);
+  const unsigned own = (0xffffffffu >> (32 - lanes)) << (threadIdx.x % 32 / lanes * lanes);
+  const unsigned mask = is_whole_warp ? 0xffffffffu : own;
   for (int distance = lanes / 2; distance > 0; distance /= 2) {
     state.merge(from_lane(state, distance, mask));  // op::from_lane
   }
@@ -113,20 +114,29 @@ __device__ State merged_parts(const State* states) {
   State merged = State::start();
   #pragma unroll
   for (int part = 0; part < own; ++part) {
-    if (parts == lanes * own || first + part < parts) merged.merge(states[first + part]);
+    const int last = parts % own == 0 ? first : first + part;  // of `own` parts all exist, or none
+    if (parts == lanes * own || last < parts) merged.merge(states[first + part]);
   }
   return shared_in_warp(merged, lanes);  // op::shared_in_warp
 }""",
+    "Nothing": """\
+// What is done while partial results are under way.
+struct Nothing {
+  __device__ void operator()() const {}
+};""",
     "merged_in_row": """\
 // All threads of a row call this and get their states merged, always in the same order.
-template <int number, class State>
-__device__ State merged_in_row(State state) {
+template <int number, class State, class Meanwhile = Nothing>  // op::Nothing
+__device__ State merged_in_row(State state, Meanwhile meanwhile = {}) {
   state = shared_in_warp(state);  // op::shared_in_warp
   if constexpr (ROW > 32) {
     alignas(16) __shared__ State states[ROW * ROWS / 32];  // of this reduction alone
     if (threadIdx.x % 32 == 0) states[threadIdx.x / 32] = state;
+    meanwhile();
     __syncthreads();  // all states are in place before any is read
     state = merged_parts<ROW / 32>(states + threadIdx.x / ROW * (ROW / 32));  // op::merged_parts
+  } else {
+    meanwhile();
   }
   return state;
 }""",
@@ -139,8 +149,9 @@ struct alignas(sizeof(State) % 4 != 0 ? 4 : alignof(State)) Words : State {
     "merged_in_cluster": """\
 // All threads of the cluster that makes a row call this and get their states merged. Each warp
 // sends its state to every block; the mbarrier counts what comes.
-template <int number, class State>
-__device__ State merged_in_cluster(State state, kopt::mbarrier_t* arrived) {
+template <int number, class State, class Meanwhile = Nothing>  // op::Nothing
+__device__ State merged_in_cluster(State state, kopt::mbarrier_t* arrived,
+                                   Meanwhile meanwhile = {}) {
   using Sent = Words<State>;  // op::Words
   constexpr int words = sizeof(Sent) / 4, parts = SPLIT * ROW / 32;
   state = shared_in_warp(state);  // op::shared_in_warp
@@ -153,6 +164,7 @@ __device__ State merged_in_cluster(State state, kopt::mbarrier_t* arrived) {
       kopt::st_async(&states[warp * words + word], own[word], arrived, threadIdx.x % 32);
     }
   }
+  meanwhile();
   kopt::mbarrier_wait_parity_cluster(arrived, 0);
   return merged_parts<parts>(reinterpret_cast<const Sent*>(states));  // op::merged_parts
 }""",

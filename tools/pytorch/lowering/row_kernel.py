@@ -12,6 +12,8 @@ from .program import store
 from .reduction import Reduction
 from .reduction_kernels import added, sum_dtype
 from .row_body import RowBody
+from .row_early import early_work
+from .row_meanwhile import Meanwhile
 from .row_plan import NotRowByRowError, RowOutput, RowPlan, RowResult
 from .row_start import RowStart, row_span
 from .sizes import product
@@ -41,6 +43,7 @@ class _RowWriter:
         self._span = row_span(plan.schedule, self._length)
         self._kept: Index = ()
         self._states: list[str] = []
+        self._meanwhile = Meanwhile(body, early_work(plan))
 
     def write(self) -> Grid:
         body, plan, schedule = self._body, self._plan, self._plan.schedule
@@ -53,7 +56,7 @@ class _RowWriter:
             block = "blockIdx.x / SPLIT"
         body.line(f"const int place = {block} * ROWS + threadIdx.x / ROW;")
         rows = "rows" if self._rows.literal is None else self._rows.code
-        body.line(f"const bool is_row = place < {rows};")
+        body.line(f"const bool is_row = ROWS == 1 || place < {rows};")
         body.line(f"const Index row = is_row ? place : {rows} - 1;")
         has_one_axis = sum(one.literal != 1 for one in plan.outer) <= 1
         self._kept = body.split("row" if has_one_axis else "int(row)", plan.outer)
@@ -152,11 +155,47 @@ class _RowWriter:
         self._loop(lambda: self._lanes(lambda index: self._add(reduction, state, index, prepare)))
         number = len(self._states)
         self._states.append(struct)
-        merged = f"merged_in_row<{number}>({state})"
+        call = f"{state} = op::merged_in_row<{number}>({state}"
         if self._plan.schedule.is_split:
-            merged = f"merged_in_cluster<{number}>({state}, &arrived[{number}])"
-        self._body.line(f"{state} = op::{merged};")
+            call = f"{state} = op::merged_in_cluster<{number}>({state}, &arrived[{number}]"
+        if number == 0 and self._meanwhile.work:
+            self._merge_meanwhile(call)
+        else:
+            self._body.line(f"{call});")
         return state
+
+    def _merge_meanwhile(self, call: str) -> None:
+        """Write the call that merges states, and what is done before they have come."""
+        body, early = self._body, self._meanwhile.work
+        self._meanwhile.declare()
+        made = [MadePack(one, f"{one.buffer.label}_made") for one in early.stores]
+
+        def content() -> None:
+            self._write_packs(made)
+            for number, results in enumerate(early.groups, 1):
+                reduction, state = results[0].reduction, f"early_group{number}"
+                self._folded_in_group(reduction, reduction.cheapest_fold, state, None)
+                self._meanwhile.keep_group(number, state)
+
+        with body.block(f"{call}, [&]", "});"), body.block("if constexpr (KEEPS)"):
+            self._loop(content)
+        self._meanwhile.is_done = True
+
+    def _write_packs(self, made: list[MadePack]) -> None:
+        """Write the loop over a pack that computes outputs, and what is kept; store them."""
+        body, schedule = self._body, self._plan.schedule
+
+        def compute(index: Index) -> None:
+            if not self._meanwhile.is_done:
+                self._meanwhile.keep_products(index)
+            for one in made:
+                one.compute(body, index)
+
+        for one in made:
+            one.begin(body)
+        self._lanes(compute)
+        for one in made:
+            body.line(f"if (is_row) {one.store(body, self._position('first'), schedule)}")
 
     def _folded_in_group(
         self, reduction: Reduction, fold: Fold, state: str, prepare: Callable[[str], str] | None
@@ -164,6 +203,19 @@ class _RowWriter:
         """Write the same for a group, of which this thread has a pack."""
         body, group = self._body, self._plan.group
         body.divisors.add(str(group))  # a pack has neighbours of one group only
+        kept = self._meanwhile.kept_group(reduction)
+        if not kept:
+            return self._fold_group(reduction, fold, state, prepare)
+        body.line(f"auto {state} = {kept};")
+        with body.block("if constexpr (!KEEPS)"):
+            again = self._fold_group(reduction, fold, f"{state}_again", prepare)
+            body.line(f"{state} = {again};")
+        return state
+
+    def _fold_group(
+        self, reduction: Reduction, fold: Fold, state: str, prepare: Callable[[str], str] | None
+    ) -> str:
+        body, group = self._body, self._plan.group
         self._begun(reduction, fold, state)
 
         def add(_: Index) -> None:
@@ -172,7 +224,7 @@ class _RowWriter:
             self._add(reduction, state, index, prepare)
 
         self._lanes(add)
-        body.line(f"{state} = op::merged_in_group<{group} / VEC>({state});")
+        body.line(f"{state} = op::merged_in_group<{group} / VEC, EXACT>({state});")
         return state
 
     def _begun(self, reduction: Reduction, fold: Fold, state: str) -> str:
@@ -197,22 +249,19 @@ class _RowWriter:
         return any(one[0].reduction is reduction for one in self._plan.groups)
 
     def _store(self, outputs: list[RowOutput]) -> None:
-        body, schedule = self._body, self._plan.schedule
-        made = [MadePack(one, f"{one.buffer.label}_made") for one in outputs]
-
-        def compute(index: Index) -> None:
-            for one in made:
-                one.compute(body, index)
+        body, stored = self._body, self._meanwhile.work.stores
+        made = [MadePack(one, f"{one.buffer.label}_made") for one in outputs if one not in stored]
+        again = [MadePack(one, f"{one.buffer.label}_made") for one in stored]
 
         def content() -> None:
             for number, results in enumerate(self._plan.groups, 1):
                 index = results[0].reduction.result_index((*self._kept, self._group_index))
                 self._reduce(results, f"group{number}", index, self._folded_in_group)
-            for one in made:
-                one.begin(body)
-            self._lanes(compute)
-            for one in made:
-                body.line(f"if (is_row) {one.store(body, self._position('first'), schedule)}")
+            if made:
+                self._write_packs(made)
+            if again:
+                with body.block("if constexpr (!KEEPS)"):
+                    self._write_packs(again)
             self._store_groups()
 
         self._loop(content)
@@ -249,4 +298,5 @@ class _RowWriter:
             body.linear[index] = ((*plan.outer, *plan.inner), "at")
             if len(inner) > 1:
                 body.linear[inner] = (plan.inner, "col")
+            self._meanwhile.recall_products(index)
             write(index)

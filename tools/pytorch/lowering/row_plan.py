@@ -1,6 +1,6 @@
 """What a kernel that makes rows computes: the rows, their reductions, and what is stored."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from .body import Body
@@ -9,7 +9,7 @@ from .cuda_types import computed
 from .reduction import Reduction
 from .row_schedule import Schedule
 from .sizes import Shape
-from .values import Index, Pointwise, Value
+from .values import Index, Pointwise, Value, Viewed
 
 _E4M3_MAX = 448.0
 
@@ -70,10 +70,16 @@ class RowOutput:
         (operand,) = value.operands
         if computed(operand.dtype) != "float":
             return value
-        if value.dtype == "float8_e4m3fn" and isinstance(operand, Pointwise):
-            is_clamped = operand.clamps == (-_E4M3_MAX, _E4M3_MAX)
-            return operand.operands[0] if is_clamped else operand  # it saturates, and keeps NaN
-        return operand
+        return _unclamped(operand) if value.dtype == "float8_e4m3fn" else operand
+
+
+def _unclamped(value: Value) -> Value:
+    """Return `value` without a clamp to the range of e4m3: a store saturates, and keeps NaN."""
+    if isinstance(value, Viewed):
+        return replace(value, base=_unclamped(value.base))
+    if isinstance(value, Pointwise) and value.clamps == (-_E4M3_MAX, _E4M3_MAX):
+        return value.operands[0]
+    return value
 
 
 @dataclass(frozen=True)

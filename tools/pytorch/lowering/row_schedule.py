@@ -38,6 +38,14 @@ TECHNIQUES = {
         "the next launch starts before this one ends: at once, or once it has loaded",
         needs_sm_90=True,
     ),
+    "early_stores": Technique(
+        "pass_fusion", "outputs that need no reduction are stored while the first is under way"
+    ),
+    "products_before_barrier": Technique(
+        "algebra",
+        "while sums are under way, elements are multiplied by what is known, and magnitudes of"
+        " groups compared",
+    ),
     "streaming_access": Technique(
         "cache_policy", "what is used once is stored, and perhaps loaded, past the caches"
     ),
@@ -55,10 +63,14 @@ TECHNIQUES = {
     ),
 }
 """The techniques by their id, in the order in which they are tried."""
+_MEANWHILE = ("early_stores", "products_before_barrier")
+"""Techniques of what is done while a reduction is under way."""
 _FEWER, _THREADS = (8, 16), (32, 64, 128, 256, 512, 1024)
 """Threads of a row: a part of a warp is enough where they tell each other nothing."""
 _PER_THREAD, _USUAL_BLOCK = 16, 128
 """Elements of a row for each thread, and threads of a block at least, by default."""
+_CLUSTERS = (4, 2, 8, 7, 5, 6, 3)
+"""Blocks of a cluster that are tried first, if each of 128 threads has as many packs."""
 _SHARED = 512
 """Elements of a row from which on several blocks may share it."""
 _PACK = 8
@@ -73,14 +85,17 @@ class Schedule:
 
     def fitting(self, reduces: bool, elements: int) -> "Schedule":
         """Return the techniques that fit rows of so many elements, reduced or not."""
-        unfit = {"split_rows" if reduces else "cluster_sums", "roles_by_block"}
+        unfit = {"split_rows"} if reduces else {"cluster_sums", *_MEANWHILE}
+        unfit.add("roles_by_block")
         if elements < _SHARED:
             unfit.add("split_rows")
         return Schedule(self.techniques - unfit)
 
     def for_tiles(self, can_join: bool) -> "Schedule":
         """Return the techniques that fit kernels that make tiles, which one launch may make."""
-        unfit = {"split_rows", "cluster_sums", *(() if can_join else ("roles_by_block",))}
+        unfit = {"split_rows", "cluster_sums", *_MEANWHILE}
+        if not can_join:
+            unfit.add("roles_by_block")
         return Schedule(self.techniques - unfit)
 
     @property
@@ -102,6 +117,16 @@ class Schedule:
     def joins(self) -> bool:
         """Whether one launch makes all outputs."""
         return "roles_by_block" in self.techniques
+
+    @property
+    def stores_early(self) -> bool:
+        """Whether outputs that need no reduction are stored before the first has ended."""
+        return "early_stores" in self.techniques
+
+    @property
+    def keeps_products(self) -> bool:
+        """Whether what needs no reduction is computed before the first has ended."""
+        return "products_before_barrier" in self.techniques
 
     @property
     def streams(self) -> bool:
@@ -143,7 +168,7 @@ class RowSizes:
 def tried_values(sizes: RowSizes, schedule: Schedule) -> dict[str, tuple[int, ...]]:
     """Return the values of each tune parameter that are tried, the likely best first."""
     blocks = _split(sizes) if schedule.is_split else (1,)
-    each = _PACK if schedule.is_split and not sizes.reduces else _PER_THREAD
+    each = _PACK if schedule.is_split else _PER_THREAD
     wanted = max(1, sizes.elements // blocks[0] // each)
     is_alone = not (sizes.reduces or sizes.has_groups)
     threads = _FEWER + _THREADS if is_alone else _THREADS
@@ -192,9 +217,9 @@ def _exact(sizes: RowSizes, blocks: int) -> list[int]:
 
 def _split(sizes: RowSizes) -> tuple[int, ...]:
     """Return how many blocks share a row: a pack a thread, or a cluster where they talk."""
-    if sizes.reduces:
-        return (4, 2, 8)
     packs = -(-sizes.elements // _PACK)
+    if sizes.reduces:
+        return tuple(sorted(_CLUSTERS, key=lambda one: packs % (one * _USUAL_BLOCK) != 0)[:4])
     counts = dict.fromkeys(-(-packs // threads) for threads in (128, 64, 256, 32, 512))
     return tuple(one for one in counts if one > 1) or (1,)
 

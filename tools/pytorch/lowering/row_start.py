@@ -26,6 +26,13 @@ class Span:
     """How many packs each thread has."""
     shared: str
     """The start of places that other spans read, too."""
+    threads: str = ""
+    """How many threads share a span of constant length; empty where it is not constant."""
+
+    @property
+    def inside(self) -> str:
+        """The condition under which the pack number `i` of a thread is part of the span."""
+        return f"{'EXACT || ' if self.threads else ''}first < {self.length}"
 
     def read(self, body: RowBody, pack: Pack, schedule: Schedule) -> str:
         """Return the load of a pack; what is read again stays in the caches."""
@@ -38,7 +45,7 @@ def row_span(schedule: Schedule, length: Size) -> Span:
     """Return the span of a row of so many elements."""
     threads, place = ("SPLIT * ROW", "(i * SPLIT + rank)") if schedule.is_split else ("ROW", "i")
     items = f"({length.factor} + {threads} * VEC - 1) / ({threads} * VEC)"
-    return Span(f"({place} * ROW + lane) * VEC", length.code, items, "first")
+    return Span(f"({place} * ROW + lane) * VEC", length.code, items, "first", threads)
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,9 @@ class RowStart:
         divisors = sorted({self.span.length, *body.divisors})
         yield f"constexpr int VEC = op::pack_length({most}, {{{', '.join(divisors)}}});"
         yield f"constexpr int ITEMS = {self.span.items};"
+        if self.span.threads:
+            exact = f"{self.span.length} == ITEMS * {self.span.threads} * VEC"
+            yield f"constexpr bool EXACT = {exact};  // all threads have as many packs"
         if packs:
             taken = sum(_SIZES.get(one.buffer.dtype, 1) for one in packs)
             yield f"constexpr bool KEEPS = ITEMS * VEC * {taken} <= {_KEPT_BYTES};"
@@ -125,7 +135,7 @@ class RowStart:
         yield "  #pragma unroll"
         yield "  for (int i = 0; i < ITEMS; ++i) {"
         yield f"    const int first = {self.span.first};"
-        yield f"    if (first < {self.span.length}) {{"
+        yield f"    if ({self.span.inside}) {{"
         for line in body.before("\n".join(one.base for one in packs)):
             yield f"      {line}"
         for one in packs:

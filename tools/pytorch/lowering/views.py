@@ -59,7 +59,7 @@ def _reshaped_operands(program: Program, value: Pointwise, shape: Shape) -> Valu
             operands.append(reshaped(program, one, shape))
         else:
             return None
-    return Pointwise(value.function, tuple(operands), value.dtype, shape, program.sizes, value.cost)
+    return replace(value, operands=tuple(operands), shape=shape)
 
 
 def _groups(

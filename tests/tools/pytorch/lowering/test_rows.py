@@ -19,7 +19,10 @@ from support.random_rows import MATRIX, NUMBERS, VECTOR, RowFunction, random_fun
 WORKLOADS = ({"B": 5, "N": 96}, {"B": 2, "N": 37}, {"B": 3, "N": 520})
 LONG_ROWS = ({"B": 131, "N": 1027}, {"B": 5, "N": 1032}, {"B": 2, "N": 1024})
 """A function without reductions is made by rows where they are many and long."""
-PLAIN_CPP = ("split_rows", "hoisted_factors", "occupancy_bound", "fast_reciprocal")
+PLAIN_CPP = (
+    *("split_rows", "hoisted_factors", "occupancy_bound", "fast_reciprocal"),
+    *("early_stores", "products_before_barrier"),
+)
 """Techniques whose kernels call no function of kopt's headers."""
 TRIALS = 40
 

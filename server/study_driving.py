@@ -4,6 +4,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.models.model_source import ModelSource, refuse_unaskable
 from kopt.search.records.budget import UNLIMITED, Budget, parse_budget
 from kopt.search.storage.artifacts import open_artifacts
-from kopt.search.study.outcome import RunStanding, read_standing
-from kopt.search.study.plan import ABLATIONS, WITHOUT_MODELS, StudyPlan, make_arms
+from kopt.search.study.outcome import RunStanding, read_standing, read_targets
+from kopt.search.study.plan import ABLATIONS, WITHOUT_MODELS, StudyPlan, make_arms, with_bases
 from kopt.search.study.study_folder import drive_cell
 from kopt.search.study.study_page import write_study
 from kopt.search.study.study_report import StudyReport, report_study
@@ -36,6 +37,8 @@ NO_KEY = (
     "no ANTHROPIC_API_KEY: a study compares what models do. --no-models compares the search that"
     " asks none, with memory and without; make demo-study shows one with a scripted model"
 )
+Target = tuple[float, bool]
+"""A speed, or a share of the best one and True."""
 _OF_EVERY_STUDY = ("device", "resume", "yes", "dry_run", "progress")
 REPEATS, TARGET = 1, 1.3
 
@@ -52,9 +55,9 @@ class StudyOptions:
     config: Path | None
     seed: int | None
     repeats: int | None
-    target: float | None
+    target: Target | None
     budget: str | None
-    base: Path | None
+    base: tuple[str, ...]
     device: str
     arch: str | None
     resume: str | None
@@ -88,15 +91,16 @@ def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
         raise ToolError(f"the kernel {twice} is named twice: --repeats N runs each N times")
     for kernel in options.kernel:
         find_kernel(kernel, session.settings.problems)
-    if options.base is not None:
-        read_base_file(options.base)
     common = load_search_settings(options.config).with_beam(options.beam_width, options.rounds)
     common = common.model_copy(update={"strategy": options.strategy or common.strategy})
     usual = WITHOUT_MODELS if options.no_models else tuple(ABLATIONS)
     of_agents = [one for one in options.arm if one in ABLATIONS and one not in WITHOUT_MODELS]
     if options.no_models and of_agents:
         raise ToolError(f"the arm {of_agents[0]} is one of agents: --no-models asks none")
-    arms = make_arms(options.arm or usual, common)
+    bases = bases_of_study(options)
+    arms = with_bases(make_arms(options.arm or usual, common), bases, common)
+    for file in bases.values():
+        read_base_file(file)
     for arm in arms:
         refuse_unaskable(ModelSource(), arm.search.roles, session.settings)
     is_lacking = session.settings.claude is None and not options.no_models
@@ -107,12 +111,31 @@ def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
         "arms": arms,
         "kernels": options.kernel,
         "repeats": options.repeats or REPEATS,
-        "target": options.target or TARGET,
+        "target": TARGET if options.target is None else options.target[0],
+        "is_share": options.target is not None and options.target[1],
         "budget": budget.with_dollars(common.budget_usd),
         "seed": options.seed or 0,
         "asks_models": not options.no_models,
-        "has_base": options.base is not None,
+        "has_base": "" in bases,
+        "based": tuple(name for name in bases if name),
     }
+
+
+def bases_of_study(options: StudyOptions) -> dict[str, Path]:
+    """Return the files that bases begin as, by the names of their arms; "" for all other arms.
+
+    Raises:
+        ToolError: There are two of one name.
+    """
+    found: dict[str, Path] = {}
+    for text in options.base:
+        name, equals, file = text.rpartition("=")
+        if not equals or Path(text).exists():
+            name, file = "", text
+        if name in found:
+            raise ToolError(f"--base names {f'the arm {name}' if name else 'all arms'} twice")
+        found[name] = Path(file)
+    return found
 
 
 def without_models(session: Session) -> Session:
@@ -164,12 +187,13 @@ def drive_study(
     cells = list(plan.cells())
     try:
         for number, cell in enumerate(cells, start=1):
-            if read_standing(cell, plan.target, settings).outcome is not None:
+            if read_standing(cell, inf, settings).outcome is not None:
                 continue
             place = f"{cell.arm}, repeat {cell.repeat + 1}: {cell.kernel} ({cell.run})"
             _say(quiet, f"[{number}/{len(cells)}] {place}")
             drive_cell(plan, cell, site, partial(run_progress, quiet))
-            _say(quiet, f"  {_result_words(read_standing(cell, plan.target, settings))}")
+            target = read_targets(plan, settings)[cell.kernel]
+            _say(quiet, f"  {_result_words(read_standing(cell, target, settings))}")
     except KeyboardInterrupt as stop:
         raise Interrupted(f"interrupted; {go_on}") from stop
     except KoptError as error:

@@ -3,20 +3,23 @@
 A run that ended without a winner leaves its user with the starting kernel, and counts as that.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from math import inf
 from typing import Literal
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance
+from kopt.search.records.members import Member
 from kopt.search.records.run_state import RunStatus
 from kopt.search.reports.run_report import RunReport, report_run, view_run
 from kopt.search.reports.spending import call_tokens, counted_microusd
 from kopt.search.selection.ranking import Speed, speed_of, unrefuted
 from kopt.search.store.run_reader import Row, RunReader
 
-from .plan import Cell
+from .plan import Cell, StudyPlan
 from .study_statistics import Ending
 
 
@@ -67,6 +70,19 @@ class RunStanding(Record):
     """Status as `kopt runs` shows it."""
     outcome: RunOutcome | None
     """The outcome; None before the run has ended."""
+
+
+def read_targets(plan: StudyPlan, settings: Settings) -> Mapping[str, float]:
+    """Return the target speed of each kernel: infinite where it is a share of what is not known."""
+    if not plan.is_share:
+        return dict.fromkeys(plan.kernels, plan.target)
+    best: dict[str, float] = {}
+    for cell in plan.cells():
+        with suppress(ToolError), view_run(cell.run, settings) as (reader, folder):
+            if folder.name == cell.run:
+                fastest = max((one.value for _, one in _speeds(reader)), default=0.0)
+                best[cell.kernel] = max(fastest, best.get(cell.kernel, 0.0))
+    return {name: plan.target * best[name] if best.get(name) else inf for name in plan.kernels}
 
 
 def read_standing(cell: Cell, target: float, settings: Settings) -> RunStanding:
@@ -144,6 +160,15 @@ def _hits(reader: RunReader, rows: list[Row], target: float) -> Iterator[tuple[i
 
     One that a later check refuted did not.
     """
+    finished = {(row["candidate"], row["level"]): row["finished_us"] for row in rows}
+    for member, speed in _speeds(reader):
+        if speed.low >= target:
+            level = "tie" if member.timing is member.tie else "quick"
+            yield finished[member.seq, level], member.seq
+
+
+def _speeds(reader: RunReader) -> Iterator[tuple[Member, Speed]]:
+    """Yield the speed of each candidate that nothing refuted: over the start on sim."""
     start = _start_speed(reader)
     if reader.state().settings.gpu is not None:
         unit = 1.0
@@ -151,9 +176,7 @@ def _hits(reader: RunReader, rows: list[Row], target: float) -> Iterator[tuple[i
         unit = start.value
     else:
         return  # an estimate is told over the start, and that has none
-    finished = {(row["candidate"], row["level"]): row["finished_us"] for row in rows}
     for member in unrefuted(reader.members()):
         speed = speed_of(member)
-        if speed is not None and speed.low / unit >= target:
-            level = "tie" if member.timing is member.tie else "quick"
-            yield finished[member.seq, level], member.seq
+        if speed is not None:
+            yield member, Speed(speed.value / unit, speed.low / unit, speed.high / unit)

@@ -5,7 +5,7 @@ it is all that a study is: whatever was killed is taken up from these two. The a
 search, the ablations of the KernelBlaster paper (docs/study.md), and settings of one's own.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,6 +51,9 @@ class StudyPlan(Record):
     repeats: int = Field(ge=1, le=100)
     target: float = Field(gt=0.0)
     """A speed: over the baseline where it is measured, else over the start."""
+    is_share: bool = False
+    """Whether the target is a share of the speed of the fastest candidate that any run of the study
+    has found for the same kernel."""
     budget: Budget
     """Budget of each run."""
     seed: int
@@ -64,6 +67,8 @@ class StudyPlan(Record):
     """Whether agents think of candidates; else kopt writes them."""
     has_base: bool
     """Whether every base begins as the file that was given, not as the packaged seed alone."""
+    based: tuple[str, ...] = ()
+    """Arms whose bases begin as files of their own."""
     kopt_version: str
     created_us: int
     """Unix microseconds."""
@@ -72,6 +77,11 @@ class StudyPlan(Record):
     def reference(self) -> Arm:
         """The arm that the others are compared with."""
         return self.arms[0]
+
+    @property
+    def target_words(self) -> str:
+        """The target, as 1.3x or 95% of the best."""
+        return f"{100 * self.target:.3g}% of the best" if self.is_share else f"{self.target:g}x"
 
     def arm(self, name: str) -> Arm:
         """Return an arm by its name."""
@@ -125,6 +135,22 @@ def make_arms(words: Sequence[str], common: SearchSettings) -> tuple[Arm, ...]:
     return arms
 
 
+def with_bases(
+    arms: tuple[Arm, ...], names: Iterable[str], common: SearchSettings
+) -> tuple[Arm, ...]:
+    """Return the arms, and one that searches as `full` does for each other name of a base.
+
+    Raises:
+        ToolError: A name is none of an arm, or of one without memory.
+    """
+    known = {arm.name: arm for arm in arms}
+    for name in filter(None, names):
+        arm = known.setdefault(name, _named(name, common))
+        if arm.search.memory == "off":
+            raise ToolError(f"the arm {name} has no memory: it begins as no base")
+    return tuple(known.values())
+
+
 def _arm(word: str, common: SearchSettings) -> Arm:
     name, equals, file = word.partition("=")
     if equals:
@@ -133,6 +159,10 @@ def _arm(word: str, common: SearchSettings) -> Arm:
         search = common.model_copy(update=ABLATIONS[name])
     else:
         raise ToolError(f"arm {name!r} is unknown: {', '.join(ABLATIONS)}, or NAME=FILE.yaml")
+    return _named(name, search)
+
+
+def _named(name: str, search: SearchSettings) -> Arm:
     try:
         return Arm(name=name, search=search)
     except ValidationError as error:

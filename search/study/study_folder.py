@@ -4,7 +4,7 @@ Its runs lie among all others, so that every command for runs serves them too; e
 taken up where it was left, and driven to its end.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 
@@ -30,20 +30,24 @@ _BASE = "base.yaml"
 _WINNERS = "winners"  # what search_docs calls them
 
 
-def begin_study(asked: StudyPlan, document: str | None, settings: Settings) -> StudyPlan:
+def begin_study(asked: StudyPlan, documents: Mapping[str, str], settings: Settings) -> StudyPlan:
     """Create the study that is `asked` for and return its plan with its id; now it can be resumed.
 
-    Every base begins as the one in `document`; None for the packaged seed alone.
+    Args:
+        asked: The plan.
+        documents: What the bases of an arm begin as, by its name; "" for all others. Those without
+            begin as the packaged seed alone.
+        settings: Where studies are kept.
 
     Raises:
-        ToolError: `document` is no base.
+        ToolError: A document is no base.
         SetupError: KOPT_HOME cannot be written.
     """
     folder = new_run_folder(ensure_folder(settings.studies), STUDY_PREFIX)
     plan = asked.model_copy(update={"id": folder.name, "created_us": now_us()})
-    if document is not None:
-        write_atomically(folder / _BASE, document.encode())
-        _begin_bases(plan, document, settings)
+    for name, document in documents.items():
+        write_atomically(folder / (f"base-{name}.yaml" if name else _BASE), document.encode())
+    _begin_bases(plan, documents, settings)
     # Last: a folder without a plan is no study.
     write_atomically(folder / _PLAN, plan.model_dump_json(by_alias=True, indent=1).encode())
     return plan
@@ -79,10 +83,12 @@ def cell_settings(plan: StudyPlan, cell: Cell, settings: Settings) -> Settings:
     return replace(settings, knowledge_folder=folder, without_sources=tuple(hidden))
 
 
-def _begin_bases(plan: StudyPlan, document: str, settings: Settings) -> None:
-    """Make the base of each arm and repeat that has one begin as `document`."""
+def _begin_bases(plan: StudyPlan, documents: Mapping[str, str], settings: Settings) -> None:
+    """Make the base of each arm and repeat that has one begin as its document."""
     for cell in plan.cells():
-        if cell.place == 0 and plan.arm(cell.arm).search.memory == "on":
+        document = documents.get(cell.arm, documents.get(""))
+        has_memory = plan.arm(cell.arm).search.memory == "on"
+        if document is not None and cell.place == 0 and has_memory:
             with KnowledgeStore(cell_settings(plan, cell, settings).knowledge) as store:
                 store.import_(document)
 

@@ -57,7 +57,7 @@ def place_chart(report: StudyReport) -> str:
     across = Scale(-0.5, places - 0.5, _LEFT, _WIDTH - _RIGHT)
     medians = [one.median_candidates for one in report.places if one.median_candidates is not None]
     up = Scale(0.0, max([*medians, 1.0]) * 1.15, _BASE, _TOP)
-    unit = f"median candidates to {report.plan.target:g}x"
+    unit = f"median candidates to {report.plan.target_words}"
     parts = [*value_axis(up, (_LEFT, _WIDTH - _RIGHT), unit), _floor()]
     parts += [text(across.px(n), _BASE + 16, str(n), "middle") for n in range(places)]
     for arm in report.plan.arms:

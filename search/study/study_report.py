@@ -24,7 +24,7 @@ from .figures import (
     speed_figure,
     target_cost,
 )
-from .outcome import RunOutcome, RunStanding, read_standing
+from .outcome import RunOutcome, RunStanding, read_standing, read_targets
 from .plan import StudyPlan
 from .study_statistics import Grid, Reach, median_cost
 
@@ -97,7 +97,8 @@ class StudyReport(Record):
 
 def report_study(plan: StudyPlan, settings: Settings) -> StudyReport:
     """Return how the study stands."""
-    standings = tuple(read_standing(cell, plan.target, settings) for cell in plan.cells())
+    targets = read_targets(plan, settings)
+    standings = tuple(read_standing(cell, targets[cell.kernel], settings) for cell in plan.cells())
     return study_of(plan, standings, settings.studies / plan.id)
 
 

@@ -28,6 +28,8 @@ DUELS = (
     " kernel in the same repeat; open: intervals overlap, or the change is below {effect:.0%}."
 )
 
+BEST = "; the best is the fastest candidate of a kernel that any run of this study found"
+
 
 def speed_words(report: StudyReport) -> str:
     """Return what speeds are in this study, with their provenance."""
@@ -66,8 +68,10 @@ def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
             f" budget of each {plan.budget}, seeds from {plan.seed}"
         ),
     )
-    yield "Target", f"{plan.target:g}x ({speed_words(report)})"
+    yield "Target", f"{plan.target_words} ({speed_words(report)}){BEST if plan.is_share else ''}"
     begin = "the file that was given" if plan.has_base else "the packaged seed"
+    if plan.based:
+        begin += f" ({', '.join(plan.based)}: as a file of its own)"
     yield (
         "Memory",
         (
@@ -79,7 +83,7 @@ def facts(report: StudyReport) -> Iterator[tuple[str, str]]:
 
 def sections(report: StudyReport) -> Iterator[tuple[str, Table]]:
     """Yield every table but that of the runs, with its title; none is wider than a terminal."""
-    target, over = f"{report.plan.target:g}x", f"Over {report.plan.reference.name}"
+    target, over = report.plan.target_words, f"Over {report.plan.reference.name}"
     heads: tuple[str, ...] = ("Runs", f"Speed ({speed_words(report)})", over, "Won, lost, open")
     yield "Speed", _arm_table(report, heads, _speed_cells)
     heads = (f"Reached {target}", "Candidates per success", over, "Median")
@@ -138,7 +142,12 @@ def _place_table(report: StudyReport) -> Table:
         )
         for one in report.places
     )
-    heads = ("Arm", "Kernels seen before#", f"Reached {report.plan.target:g}x", "Median candidates")
+    heads = (
+        "Arm",
+        "Kernels seen before#",
+        f"Reached {report.plan.target_words}",
+        "Median candidates",
+    )
     return Table(heads, rows)
 
 

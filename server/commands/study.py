@@ -20,8 +20,10 @@ from kopt.server.study_driving import (
     REPEATS,
     TARGET,
     StudyOptions,
+    Target,
     agree_on_study,
     asked_of_study,
+    bases_of_study,
     device_of_study,
     drive_study,
     plan_of_study,
@@ -36,6 +38,7 @@ Examples:
       --arm full --arm memory_off --repeats 3 --target 1.3x --budget 2usd
   kopt study --kernel silu_and_mul_b8xh14336 --arm full --arm wide=wide.yaml
   kopt study --kernel silu_and_mul_b8xh14336 --no-models --repeats 5 --device sim
+  kopt study --kernel silu_and_mul_b8xh14336 --no-models --target 95% --base h100=h100.yaml
   kopt study --resume study-20260101-120000-000
 
 \b
@@ -51,18 +54,20 @@ Exit codes: 0 all runs have ended, 2 wrong usage, 3 this machine or the model
 lacks something, 130 interrupted."""
 
 
-def _target(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
-    """Read `1.3x` or `1.3`.
+def _target(_: click.Context, __: click.Parameter, text: str | None) -> Target | None:
+    """Read `1.3x` or `1.3`, or `95%`.
 
     Raises:
-        click.BadParameter: It is no speed.
+        click.BadParameter: It is no speed and no share of one.
     """
     if text is None:
         return None
+    is_share = text.endswith("%")
     with suppress(ValueError):
-        if 0.0 < (target := float(text.removesuffix("x"))) < 1000.0:
-            return target
-    raise click.BadParameter(f"{text!r} is no speed such as 1.3x")
+        target = float(text.removesuffix("%" if is_share else "x"))
+        if 0.0 < target < (100.5 if is_share else 1000.0):
+            return (target / 100 if is_share else target), is_share
+    raise click.BadParameter(f"{text!r} is no speed such as 1.3x, and no share such as 95%")
 
 
 @click.command("study", epilog=EPILOG)
@@ -79,7 +84,8 @@ def _target(_: click.Context, __: click.Parameter, text: str | None) -> float | 
     metavar="SPEED",
     callback=_target,
     help="What candidates and tokens are counted to, as 1.3x: over the baseline where it is"
-    f" measured, else over the starting kernel.  [default: {TARGET:g}x]",
+    " measured, else over the starting kernel; or as 95%: of the fastest candidate of the kernel"
+    f" that any run of the study finds.  [default: {TARGET:g}x]",
 )
 @click.option(
     "--budget", metavar="LIMITS", help="Of each run, as of kopt run: 2usd, 2Mtok, 50, 1h."
@@ -97,8 +103,10 @@ def _target(_: click.Context, __: click.Parameter, text: str | None) -> float | 
 @click.option("--seed", type=int, help="Of the first repeat; each next is one more.  [default: 0]")
 @click.option(
     "--base",
-    type=click.Path(path_type=Path),
-    help="What every knowledge base begins as (kopt kb export).  [default: the packaged seed]",
+    metavar="[NAME=]FILE",
+    multiple=True,
+    help="What knowledge bases begin as (kopt kb export): all, or those of the arm NAME, which"
+    " searches as full does.  [default: the packaged seed]",
 )
 @device_option
 @device_arch_option
@@ -126,10 +134,10 @@ def command(session: Session, options: StudyOptions) -> int:
 def _begun(session: Session, options: StudyOptions) -> StudyReport:
     asked = asked_of_study(options, session)
     agree_on_study(asked, options, session)
-    document = None if options.base is None else read_document(options.base)
+    documents = {name: read_document(file) for name, file in bases_of_study(options).items()}
     choice = DeviceChoice(options.device, options.arch)
     with opened_device(choice, session.settings, waiting_lines(options.is_quiet(session))) as on:
-        plan = begin_study(plan_of_study(asked, on), document, session.settings)
+        plan = begin_study(plan_of_study(asked, on), documents, session.settings)
         if not options.is_quiet(session):
             click.echo(f"{plan.id}: {len(list(plan.cells()))} runs", err=True)
         return drive_study(plan, session, options, on)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -148,11 +149,20 @@ def test_base_that_is_given_is_where_every_arm_with_memory_begins(
         store.learn([sample()])
         base.write_text(store.export(), "utf-8")
         origin = store.base().origin
-    study = play("--arm", "full", "--base", str(base), "--json")[0].document["study"]
-    with KnowledgeStore(home / "studies" / study / "bases" / "full-r0") as store:
-        base_of_arm = store.base()
-        assert origin in base_of_arm.entries[ENTRY].evidence["sm_90a"]
-        assert base_of_arm.origin != origin and store.samples()
+    for words, arm in ((str(base), "full"), (f"other={base}", "other")):
+        report = play("--arm", "full", "--base", words, "--target", "95%", "--json")[0].document
+        assert {one["target"]["ending"] for one in _outcomes(report)} == {"reached"}
+        with KnowledgeStore(Path(report["folder"]) / "bases" / f"{arm}-r0") as store:
+            base_of_arm = store.base()
+            assert origin in base_of_arm.entries[ENTRY].evidence["sm_90a"]
+            assert base_of_arm.origin != origin and store.samples()
+        with KnowledgeStore(Path(report["folder"]) / "bases" / "full-r0") as store:
+            evidence = store.base().entries[ENTRY].evidence.get("sm_90a", ())
+            assert (origin in evidence) == (arm == "full")
+
+
+def _outcomes(report: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one["outcome"] for one in report["runs"]]
 
 
 def test_dry_run_says_what_it_would_cost_and_begins_nothing(play: Play, home: Path) -> None:
@@ -173,7 +183,11 @@ def test_dry_run_says_what_it_would_cost_and_begins_nothing(play: Play, home: Pa
         (("--target", "fast"), "'fast' is no speed such as 1.3x"),
         (("--target", "0x"), "'0x' is no speed such as 1.3x"),
         (("--budget", "much"), "budget 'much'"),
+        (("--target", "120%"), "no share such as 95%"),
         (("--base", "missing.yaml"), "cannot read missing.yaml"),
+        (("--base", "other=missing.yaml"), "cannot read missing.yaml"),
+        (("--arm", "memory_off", "--base", f"memory_off={__file__}"), "has no memory"),
+        (("--base", __file__, "--base", __file__), "--base names all arms twice"),
         (("--base", __file__), "test_study.py"),
         (("--base", __file__, "--dry-run"), "test_study.py"),
         (("--resume", "study-1"), "no study matches 'study-1'"),

@@ -1,5 +1,6 @@
 """What a run of a study came to, read from runs whose story is known."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ from kopt.kernels.status import Provenance, Status
 from kopt.search.records.budget import Budget
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.rounds.advance import run_search
-from kopt.search.study.outcome import RunOutcome, read_standing
+from kopt.search.study.outcome import RunOutcome, read_standing, read_targets
 from kopt.search.study.plan import Cell
 from support.populations import failed
 from support.scripted_runs import new_store, scripted_answer, search
+from support.study_cases import plan
 from support.told_run import told_run
 
 CELL = Cell(kernel="made_up_b8", arm="full", repeat=0, place=0, run="run-1")
@@ -52,6 +54,19 @@ def test_target_counts_what_was_evaluated_and_asked_until_then(told: Path) -> No
 def test_target_is_reached_by_the_lower_bound_of_an_interval(told: Path) -> None:
     assert _outcome(told, 1.195).target.candidate == 1
     assert _outcome(told, 1.198).target.candidate == 4  # 1.2 is 1.195 to 1.205
+
+
+def test_target_may_be_a_share_of_the_fastest_that_any_run_found(tmp_path: Path) -> None:
+    shares = plan("made_up_b8", "made_up_b9", target=0.9, is_share=True)
+    home = Settings(tmp_path)
+    assert read_targets(shares, home) == {"made_up_b8": math.inf, "made_up_b9": math.inf}
+    one, other = [cell for cell in shares.cells() if cell.kernel == "made_up_b8"]
+    told_run(tmp_path, run_id=other.run).close()  # its fastest candidate is 1.4
+    targets = read_targets(shares, home)
+    assert targets == {"made_up_b8": pytest.approx(1.26), "made_up_b9": math.inf}
+    reached = read_standing(other, targets[other.kernel], home).outcome
+    assert reached is not None and reached.target.candidate == 4
+    assert read_standing(one, targets[one.kernel], home).status == "not_begun"
 
 
 def test_run_that_ended_by_itself_never_reaches_it_at_all_that_it_cost(told: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.search_settings import load_search_settings
-from kopt.search.study.plan import ABLATIONS, make_arms
+from kopt.search.study.plan import ABLATIONS, make_arms, with_bases
 from support.study_cases import plan
 
 
@@ -61,6 +61,15 @@ def test_arm_of_a_file_differs_from_what_all_have_in_common_only_where_it_says_s
     (arm,) = make_arms([f"wide={file}"], COMMON)
     assert arm.name == "wide"
     assert arm.search.beam.model_dump() == {"width": 6, "refine_rounds": 1}
+
+
+def test_a_base_of_its_own_makes_an_arm_that_searches_as_full_does() -> None:
+    arms = make_arms(["memory_off", "full"], COMMON)
+    assert with_bases(arms, ["", "full"], COMMON) == arms
+    *others, added = with_bases(arms, ["h100"], COMMON)
+    assert (tuple(others), added.name, added.search) == (arms, "h100", COMMON)
+    with pytest.raises(ToolError, match="memory_off has no memory"):
+        with_bases(arms, ["memory_off"], COMMON)
 
 
 @pytest.mark.parametrize(

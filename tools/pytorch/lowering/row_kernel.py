@@ -15,7 +15,7 @@ from .row_body import RowBody
 from .row_early import early_work
 from .row_meanwhile import Meanwhile
 from .row_plan import NotRowByRowError, RowOutput, RowPlan, RowResult
-from .row_start import RowStart, row_span
+from .row_start import RowStart, counted, row_span
 from .sizes import product
 from .values import Index
 
@@ -55,7 +55,7 @@ class _RowWriter:
             )
             block = "blockIdx.x / SPLIT"
         body.line(f"const int place = {block} * ROWS + threadIdx.x / ROW;")
-        rows = "rows" if self._rows.literal is None else self._rows.code
+        rows = counted(self._rows)
         body.line(f"const bool is_row = ROWS == 1 || place < {rows};")
         body.line(f"const Index row = is_row ? place : {rows} - 1;")
         has_one_axis = sum(one.literal != 1 for one in plan.outer) <= 1
@@ -79,24 +79,7 @@ class _RowWriter:
         touched = [one.buffer.dtype for one in wide]
         opening = RowStart(schedule, self._span, tuple(self._states))
         body.lines[start:start] = opening.lines(body, touched)
-        return self._grid(rows)
-
-    def _grid(self, rows: str) -> Grid:
-        schedule = self._plan.schedule
-        blocks = f"ceil_div({self._rows.header}, ROWS)"
-        if schedule.is_split:
-            blocks += " * SPLIT"
-        numbers = ((rows, self._rows.header),) if rows == "rows" else ()
-        bounds = "ROW * ROWS, MIN_BLOCKS" if schedule.is_bounded else "ROW * ROWS"
-        options = ["cluster: SPLIT"] if schedule.is_split and self._states else []
-        options += ["pdl: true"] if schedule.is_dependent else []
-        return Grid(
-            blocks,
-            "ROW * ROWS",
-            f"__launch_bounds__({bounds}) ",
-            numbers=numbers,
-            options=tuple(options),
-        )
+        return opening.grid(self._rows)
 
     def _refuse_short_packs(self) -> None:
         """Refuse groups of more than a warp: those whose loads may not be of full packs."""

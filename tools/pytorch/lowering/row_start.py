@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from .buffers import Grid
 from .cuda_types import STORED
 from .row_body import Pack, RowBody
 from .row_schedule import Schedule
@@ -48,6 +49,11 @@ def row_span(schedule: Schedule, length: Size) -> Span:
     return Span(f"({place} * ROW + lane) * VEC", length.code, items, "first", threads)
 
 
+def counted(rows: Size) -> str:
+    """Return how a kernel names its number of rows, which is a parameter where it varies."""
+    return "rows" if rows.literal is None else rows.code
+
+
 @dataclass(frozen=True)
 class RowStart:
     """What comes before the first loop of a kernel."""
@@ -56,6 +62,24 @@ class RowStart:
     span: Span
     states: tuple[str, ...]
     """C++ types of what the blocks of a cluster send each other, in their order."""
+
+    def grid(self, rows: Size) -> Grid:
+        """Return the launch."""
+        schedule = self.schedule
+        blocks = f"ceil_div({rows.header}, ROWS)"
+        if schedule.is_split:
+            blocks += " * SPLIT"
+        numbers = (("rows", rows.header),) if counted(rows) == "rows" else ()
+        bounds = "ROW * ROWS, MIN_BLOCKS" if schedule.is_bounded else "ROW * ROWS"
+        options = ["cluster: SPLIT"] if schedule.is_split and self.states else []
+        options += ["pdl: true"] if schedule.is_dependent else []
+        return Grid(
+            blocks,
+            "ROW * ROWS",
+            f"__launch_bounds__({bounds}) ",
+            numbers=numbers,
+            options=tuple(options),
+        )
 
     def lines(self, body: RowBody, written: Sequence[str]) -> list[str]:
         """Return the statements.

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-from headroom_sessions import copied_bytes, make_case, time_copy, time_paths
+from headroom_sessions import make_case, time_paths
 from headroom_table import CopyTime, Headroom, HeadroomRow, headroom_markdown
 
 from kopt.config.errors import KoptError
@@ -26,9 +26,12 @@ from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.roofline import workload_bytes
+from kopt.tools.bench.plain_copy import measure_copy
 from kopt.tools.device_choice import open_device
 from kopt.tools.devices.timer import TimingDevice
 
+ROW_BYTES = 2 * 64 * 2
+"""Copies are of a multiple, half of it read and half of it written."""
 JSON_NAME, MARKDOWN_NAME = "headroom.json", "headroom.md"
 
 
@@ -93,7 +96,12 @@ class Survey:
         return next((copy for copy in self.found.copies if copy.total_bytes == wanted), None)
 
     def _copy(self, kernel: Kernel) -> str:
-        copy = time_copy(kernel.total_bytes, self.device, self.settings)
+        half = copied_bytes(kernel.total_bytes) // 2
+        found = measure_copy(half, half, self.device, self.settings)
+        copy = CopyTime(
+            total_bytes=found.read_bytes + found.written_bytes,
+            **{name: getattr(found, name) for name in ("latency", "block", "vectors", "pdl")},
+        )
         self.found = self.found.model_copy(update={"copies": (*self.found.copies, copy)})
         shape = f"{copy.block} x {copy.vectors}{' +PDL' if copy.pdl else ''}"
         return f"copy {copy.latency.median_us:.3f} us, {copy.gb_s:,.0f} GB/s ({shape})"
@@ -118,6 +126,11 @@ class Survey:
             f"{best.label} {best.latency.median_us:.3f} us, floor {row.floor_us:.3f} us,"
             f" headroom {row.headroom:.2f}x, over copy {row.over_copy:.2f}x"
         )
+
+
+def copied_bytes(total_bytes: int) -> int:
+    """Return the bytes that a copy of `total_bytes` reads and writes: half of them each."""
+    return -(-total_bytes // ROW_BYTES) * ROW_BYTES
 
 
 def kernels_of(parts: list[str], capability: tuple[int, int]) -> list[Kernel]:

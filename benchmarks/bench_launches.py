@@ -13,21 +13,23 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import cast
 
-from headroom_sessions import FOLDER, make_case, time_sides
+from headroom_sessions import make_case
 from markdown_tables import grid
 
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.plan import Launch, LaunchPlan
 from kopt.kernels.problem import Workload
 from kopt.kernels.problem_loader import load_problem
+from kopt.tools.bench.plain_copy import FOLDER
 from kopt.tools.bench.timed_case import timing_request
+from kopt.tools.bench.unpaired_times import time_sides
 from kopt.tools.device_choice import open_device
 from kopt.tools.devices.timer import EmptySide, TimingDevice, TimingFailure
 
 GRIDS = (1, 132, 448, 1024, 1792, 3584, 8192)
 BLOCKS = (32, 64, 128, 256, 512, 1024)
-ROWS = 16384
-"""Of device_copy: 4 MB a set."""
+WORDS = 1 << 17
+"""Of 16 bytes that device_copy reads and writes: 4 MB a set."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class EmptyTime:
 
 def time_empty(threads: int, device: TimingDevice, settings: Settings) -> list[EmptyTime]:
     """Return the times of all grids of blocks of `threads`, measured side by side."""
-    workload = Workload(name=f"n{ROWS}", axes={"N": ROWS, "W": 64})
+    axes = {"N": 1, "R": WORDS, "W": WORDS, "R8": 8 * WORDS, "W8": 8 * WORDS}
+    workload = Workload(name=f"w{WORDS}", axes=axes)
     problem = load_problem(FOLDER).model_copy(update={"workloads": (workload,)})
     case = make_case(problem, workload, device, settings)
     shapes = [(pdl, blocks) for pdl in (False, True) for blocks in GRIDS]

@@ -144,6 +144,29 @@ class Rotation(Record):
         return self.over_l2 >= 2.0
 
 
+class PlainCopy(Record):
+    """The fastest of several plain copy kernels of as many bytes as a call, on the same device.
+
+    No bound: what moves its bytes better than these is faster than the copy.
+    """
+
+    read_bytes: int
+    """In whole words of 16, like what is written."""
+    written_bytes: int
+    latency: Latency
+    block: int
+    """Threads of a block."""
+    vectors: int
+    """Words of 16 bytes a thread."""
+    pdl: bool
+    """Whether it was launched with programmatic dependent launch."""
+
+    @property
+    def gb_s(self) -> float:
+        """1e9 bytes per second, read and written."""
+        return (self.read_bytes + self.written_bytes) / self.latency.median_us / 1e3
+
+
 class DeviceState(Record):
     """Clocks and the like over the whole measurement, from NVML; None where it does not say."""
 
@@ -206,6 +229,8 @@ class BenchResult(Record):
     """Bytes of the workload / median time, 1e9 bytes/s."""
     copy_gb_s: float | None = None
     """Copy bandwidth measured on the device, 1e9 bytes/s."""
+    plain_copy: PlainCopy | None = None
+    """A copy of as many bytes as the workload's; None where none was asked for or measured."""
     rotation: Rotation | None = None
     timed_outputs: TimedOutputs | None = None
     state: DeviceState | None = None

@@ -32,7 +32,11 @@ face: they import all floors, and no floor imports them."""
 MAX_LINES = 300
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 SETUPTOOLS = PYPROJECT["tool"]["setuptools"]
-PROBLEMS = (ROOT / "kernels" / "problems", ROOT / "tools" / "selftest" / "samples")
+PROBLEMS = (
+    ROOT / "kernels" / "problems",
+    ROOT / "tools" / "bench" / "device_copy",
+    ROOT / "tools" / "selftest" / "samples",
+)
 """Data, loaded by path: no packages."""
 
 

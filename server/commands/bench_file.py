@@ -160,6 +160,7 @@ def command(session: Session, options: BenchOptions) -> int:
             baselines=options.baseline or "auto",
             min_pairs=options.pairs or MIN_PAIRS,
             proves=not options.quick,
+            copies=True,
             progress=show,
         )
         result = bench(request, opened, session.settings)

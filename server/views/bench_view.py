@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from rich.table import Table
 from rich.text import Text
 
-from kopt.kernels.bench_result import BenchResult, Comparison, DeviceState, Latency
+from kopt.kernels.bench_result import BenchResult, Comparison, DeviceState, Latency, PlainCopy
 from kopt.kernels.status import Status, Verdict
 from kopt.tools.facts.bench_facts import (
     answer_words,
@@ -104,6 +104,10 @@ def _latency_cells(latency: Latency, is_full: bool) -> list[str]:
     return [*cells, *(f"{part:.3f}" for part in latency.spread), str(latency.replays)]
 
 
+def _of_copy(latency: Latency, copy: PlainCopy) -> str:
+    return f"{latency.median_us / copy.latency.median_us:.2f}"
+
+
 def _fact_lines(result: BenchResult) -> Iterator[str]:
     """Yield the lines that decide whether the times can be believed."""
     latency, null_us = result.latency, result.null_kernel_us
@@ -117,6 +121,9 @@ def _fact_lines(result: BenchResult) -> Iterator[str]:
         achieved = f"{result.achieved_gb_s:,.0f} GB/s (bytes computed, time measured)"
         # What the kernel really moves, re-reads included, only counters know (kopt profile).
         yield f"Bytes that the problem needs: {achieved}{ceiling if copy else ''}"
+    if (plain := result.plain_copy) is not None:
+        ratio = "" if latency is None else f"; the candidate takes {_of_copy(latency, plain)} of it"
+        yield f"A plain copy of as many bytes: {plain.latency.median_us:.3f} us (measured){ratio}"
     if result.memory_floor_us is not None:
         yield f"Floor of the memory: {result.memory_floor_us:.3f} us (computed from the data sheet)"
     rotation = result.rotation

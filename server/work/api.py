@@ -113,7 +113,9 @@ def bench(
     """
     _refuse_other("baselines", baselines, get_args(BaselineChoice))
     with _opened(device, settings) as (opened, found):
-        return stages.bench(BenchRequest(case, baselines=baselines, proves=True), opened, found)
+        return stages.bench(
+            BenchRequest(case, baselines=baselines, proves=True, copies=True), opened, found
+        )
 
 
 def profile(

@@ -46,7 +46,7 @@ def perform(work: Work, site: WorkSite) -> Record:
                 request = CheckRequest(case, work.level, seeds=seeds, progress=show)
                 return stages.check(request, opened, settings)
             case BenchWork():
-                timing = BenchRequest(case, proves=True, progress=show)
+                timing = BenchRequest(case, proves=True, copies=True, progress=show)
                 return stages.bench(timing, opened, settings)
             case ProfileWork():
                 profiling = ProfileRequest(case, counters=work.counters, progress=show)

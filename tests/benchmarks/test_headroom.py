@@ -3,19 +3,19 @@
 from dataclasses import replace
 from pathlib import Path
 
-import headroom_sessions
 import pytest
-from bench_headroom import Kernel, Survey, kernels_of, load, write
-from headroom_sessions import ROW_BYTES, SHAPES, copied_bytes
+from bench_headroom import ROW_BYTES, Kernel, Survey, copied_bytes, kernels_of, load, write
 from headroom_table import KEPT, MARKS, Headroom, headroom_markdown
 from markdown_tables import insert_between
 
 from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
-from kopt.tools.bench import reference_side
-from kopt.tools.devices.device import Arrays, ExecutionOutcome, ExecutionRequest
+from kopt.tools.bench import plain_copy, reference_side
+from kopt.tools.bench.plain_copy import SHAPES
+from kopt.tools.devices.device import Arrays, ExecutionRequest
 from support.bench_cases import OTHER, ROW_MAJOR, FakeCompiler, bench_problem
+from support.copying_timer import CopyingTimer
 from support.scripted_timer import FACTS, QUIET, LibraryScript, Script, ScriptedTimer
 
 PATHS = {
@@ -33,18 +33,9 @@ def problem(tmp_path: Path) -> Problem:
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     fake = FakeCompiler()
-    for module in (reference_side, headroom_sessions):
+    for module in (reference_side, plain_copy):
         monkeypatch.setattr(module, "compile_candidate", fake)
     return Settings(home=tmp_path / "home", jobs=1)
-
-
-class CopyingTimer(ScriptedTimer):
-    """Knows the copy beside the synthetic problem."""
-
-    def execute(self, request: ExecutionRequest) -> ExecutionOutcome:
-        if request.program.problem.name != "device_copy":
-            return super().execute(request)
-        return ExecutionOutcome(Status.PASSED, outputs={"y": request.inputs["x"].copy()})
 
 
 def blank(request: ExecutionRequest, outputs: Arrays) -> None:

@@ -38,6 +38,8 @@ class BenchRequest:
     """A passed check of the same candidate, tune values and device, which is then not repeated."""
     proves: bool = False
     """Whether `faster` after a quick check is followed by the full check, which then decides."""
+    copies: bool = False
+    """Whether the result has the time of a plain copy of as many bytes beside the candidate's."""
     progress: Callable[[str], None] = ignore
     """Called with a short line before each step."""
 

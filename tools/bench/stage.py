@@ -9,9 +9,10 @@ from time import perf_counter
 
 from kopt.config.errors import InfraError, ToolError
 from kopt.config.settings import Settings
-from kopt.kernels.bench_result import BenchResult, RejectedBaseline
+from kopt.kernels.bench_result import BenchResult, PlainCopy, RejectedBaseline
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.record import Diagnostic, because
+from kopt.kernels.roofline import workload_bytes
 from kopt.kernels.status import Status
 from kopt.tools.check.hidden_seeds import draw_hidden_seeds
 from kopt.tools.check.mismatch import of_hidden_inputs
@@ -24,6 +25,7 @@ from kopt.tools.devices.timer import LibrarySide, TimingDevice, TimingFailure
 from .baselines import choose_contestants, timing_rejection
 from .bench_outcome import begun, comparisons, measured_facts, notes
 from .full_check import PassedFullCheck, full_check
+from .plain_copy import plain_copy
 from .reference_side import launched_program
 from .request import MAX_PAIRS, MIN_PAIRS, BenchRequest
 from .side_by_side import Contest, Timed, time_side_by_side
@@ -112,12 +114,21 @@ def _bench(
     return result.model_copy(
         update={
             **measured_facts(timed),
+            "plain_copy": _plain_copy(request, case),
             "verdict": compared[0].verdict,
             "comparisons": compared,
             "copy_gb_s": case.device.copy_ceiling_gb_s(),
             "diagnostics": (*result.diagnostics, *notes(timed)),
         }
     )
+
+
+def _plain_copy(request: BenchRequest, case: TimedCase) -> PlainCopy | None:
+    if not request.copies:
+        return None
+    request.progress("timing a plain copy of as many bytes")
+    model = workload_bytes(case.problem, case.workload)
+    return plain_copy(model, case.device, case.settings)
 
 
 def _timed_case(request: BenchRequest, device: TimingDevice, settings: Settings) -> TimedCase:

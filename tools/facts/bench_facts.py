@@ -10,6 +10,7 @@ from kopt.kernels.bench_result import BenchResult, Comparison, Latency, Rejected
 from kopt.kernels.precision import PRECISIONS
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status, Verdict
+from kopt.tools.bench.verdict import is_below_copy
 
 from .check_facts import wrong_facts
 from .compile_facts import build_facts, function_rows, remark_facts
@@ -104,6 +105,8 @@ def doubts(result: BenchResult) -> Iterator[str]:
     """Yield what a reader must know before believing the times; nothing if nothing is odd."""
     if result.rotation is not None and not result.rotation.is_cold:
         yield f"times are {l2_words(result.rotation)}"
+    if (below := below_copy_words(result)) is not None:
+        yield below
     races = result.race_check
     if races is not None and races.outcome == "unavailable":
         yield races.words
@@ -116,6 +119,18 @@ def doubts(result: BenchResult) -> Iterator[str]:
         yield f"the GPU throttled: {', '.join(state.throttle)}"
     if state is not None and state.other_processes:
         yield f"{state.other_processes} other processes use the GPU"
+
+
+def below_copy_words(result: BenchResult) -> str | None:
+    """Return what is odd about a time clearly below that of a plain copy; None where it is not."""
+    latency, copy = result.latency, result.plain_copy
+    if latency is None or copy is None or not is_below_copy(latency, copy):
+        return None
+    ratio = latency.median_us / copy.latency.median_us
+    return (
+        f"it takes {ratio:.2f} of the time of a plain copy of as many bytes"
+        f" ({copy.latency.median_us:.3f} us measured): is work left out, does data stay in a cache?"
+    )
 
 
 def bench_facts(result: BenchResult, detail: Detail) -> Facts:
@@ -168,6 +183,7 @@ def _times(result: BenchResult) -> Facts:
         warm_us=result.warm_us,
         achieved_gb_s=result.achieved_gb_s,
         copy_gb_s=result.copy_gb_s,
+        plain_copy_us=result.plain_copy and result.plain_copy.latency.median_us,
     )
     return {"measured": measured, "how": MEASURED_ON}
 

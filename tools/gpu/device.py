@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from kopt.config.errors import InfraError
 from kopt.config.gpu_specs import GpuSpec
@@ -39,7 +40,7 @@ from .messages import (
 )
 from .ticket_lock import TicketLock, Wait
 from .timing_session import WorkerTimingSession
-from .worker_pool import WorkerPool
+from .worker_pool import WorkerPool, is_packaged
 from .worker_process import WorkerEnd, WorkerProcess, ask_for
 
 _SPARE_S = 10.0
@@ -114,7 +115,7 @@ class CudaDevice:
             InfraError: It could not create a context.
         """
         with self._turn():
-            self._pool.worker_for(program.problem.folder, None, library=False)
+            self._pool.worker_for(_needed_folder(program.problem), None, library=False)
 
     def execute(self, request: ExecutionRequest) -> ExecutionOutcome:
         """Run the plan once on poisoned, guarded buffers; a candidate's failure is a status.
@@ -156,7 +157,7 @@ class CudaDevice:
         """
         library = any(isinstance(side, LibrarySide) for side in request.sides)
         with self._turn():
-            worker = self._pool.worker_for(request.problem.folder, None, library)
+            worker = self._pool.worker_for(_needed_folder(request.problem), None, library)
             self._pool.settle(_SPARE_S)
             inputs = self._inputs.file_in(worker.folder, named_draws(request.draws))
             session = WorkerTimingSession(worker, request, inputs)
@@ -206,7 +207,7 @@ class CudaDevice:
         asked, side = execution.request, execution.side
         candidate = side if isinstance(side, CandidateSide) else None
         worker = self._pool.worker_for(
-            execution.problem.folder,
+            _needed_folder(execution.problem),
             None if candidate is None else candidate.cubin_path,
             library=isinstance(side, LibrarySide),
         )
@@ -248,6 +249,16 @@ class CudaDevice:
         if self._on_wait is not None:
             held = "" if wait.holder is None else f"; held by {wait.holder}"
             self._on_wait(f"waiting for {self.name}, {wait.before} before you{held}")
+
+
+def _needed_folder(problem: Problem) -> Path | None:
+    """Return the folder that a worker must be able to read; None where any worker will do.
+
+    A problem that comes with kopt and has no libraries, the plain copy, needs nothing of its own:
+    it is timed amid another problem's candidates, whose worker stays.
+    """
+    needs_none = not problem.baselines and is_packaged(problem.folder)
+    return None if needs_none else problem.folder
 
 
 def _outcome(execution: _Execution, worker: WorkerProcess, answer: _Answer) -> ExecutionOutcome:

@@ -87,7 +87,7 @@ class WorkerPool:
         self._refuse_if_closed()
         if folder not in (None, self._folder):
             self.discard()
-            if not _is_packaged(folder):
+            if not is_packaged(folder):
                 self._drop_spare()
             self._folder = folder
         if library and not self._library:
@@ -166,7 +166,7 @@ class WorkerPool:
             raise InfraError(f"the worker opened {answer.facts.uuid}, not {request.device_uuid}")
 
 
-def _is_packaged(folder: Path | None) -> bool:
+def is_packaged(folder: Path | None) -> bool:
     """Return whether every worker may read `folder`: it is a part of kopt."""
     if folder is None:
         return True

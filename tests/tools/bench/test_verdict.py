@@ -3,11 +3,18 @@
 import pytest
 
 from kopt.config.gpu_specs import load_gpus
-from kopt.kernels.bench_result import LikeForLike, NoiseFloor, Rotation
+from kopt.kernels.bench_result import LikeForLike, NoiseFloor, PlainCopy, Rotation
 from kopt.kernels.roofline import ByteModel, memory_floor_us
 from kopt.kernels.status import Verdict
 from kopt.tools.bench.intervals import Interval
-from kopt.tools.bench.verdict import decide, final_verdict, is_impossible, next_target
+from kopt.tools.bench.verdict import (
+    decide,
+    final_verdict,
+    is_below_copy,
+    is_impossible,
+    next_target,
+)
+from support.bench_results import latency
 
 LIKE = LikeForLike(holds=True)
 UNLIKE = LikeForLike(holds=False, differences=("another layout",))
@@ -68,6 +75,19 @@ def test_impossible_overrules_and_unlike_hides_the_decision() -> None:
     assert final_verdict(Verdict.FASTER, False, UNLIKE) is Verdict.NOT_LIKE_FOR_LIKE
     assert final_verdict(Verdict.FASTER, False, LIKE) is Verdict.FASTER
     assert final_verdict(None, False, LIKE) is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("candidate_us", "is_below"),
+    [(0.80, True), (0.92, True), (0.94, False), (0.985, False), (1.3, False)],
+)
+def test_only_a_time_clearly_below_a_plain_copy_is_told(
+    candidate_us: float, is_below: bool
+) -> None:
+    copy = PlainCopy(
+        read_bytes=16, written_bytes=16, latency=latency(1.0), block=256, vectors=1, pdl=True
+    )
+    assert is_below_copy(latency(candidate_us), copy) is is_below
 
 
 def _model(total_bytes: int) -> ByteModel:

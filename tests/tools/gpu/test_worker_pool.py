@@ -1,5 +1,6 @@
 """When a worker process is replaced, and by what."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from kopt.config.errors import InfraError, SetupError
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
+from kopt.tools.bench.plain_copy import FOLDER
 from kopt.tools.devices.timer import TimingFailure
 from kopt.tools.gpu import worker_pool
 from kopt.tools.gpu.worker_process import WorkerProcess
@@ -49,6 +51,17 @@ def test_another_problem_gets_another_worker_and_spare(
     assert folders == [compile_problem.folder] * 2 + [tmp_path] * 2
     scripted.device.close()
     assert alive(scripted) == []
+
+
+def test_the_plain_copy_leaves_the_worker_of_the_problem_that_it_is_timed_beside(
+    scripted: ScriptedDevice, compile_problem: Problem
+) -> None:
+    packaged = compile_problem.model_copy(update={"folder": FOLDER, "baselines": ()})
+    before = scripted.identity()
+    scripted.device.execute(scripted.request(problem=packaged))
+    with scripted.device.open_timing(replace(scripted.timing(side()), problem=packaged)) as session:
+        assert not isinstance(session, TimingFailure)
+    assert scripted.identity() == before
 
 
 def test_library_side_makes_spares_that_import_libraries_early(scripted: ScriptedDevice) -> None:

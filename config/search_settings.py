@@ -36,7 +36,7 @@ def _switch(value: object) -> object:
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
 
 
-MemoryMode = Annotated[Literal["on", "off"], BeforeValidator(_switch)]
+Switch = Annotated[Literal["on", "off"], BeforeValidator(_switch)]
 
 MAX_CROSSES = 2
 """Merged candidates of one round, at most."""
@@ -110,7 +110,7 @@ class SearchSettings(_Section):
     """The whole of `search.yaml`, where every key is explained."""
 
     strategy: Strategy
-    memory: MemoryMode
+    memory: Switch
     profile: Detail
     agent: AgentMode
     written_starts: int = Field(ge=0, le=3)
@@ -129,6 +129,7 @@ class SearchSettings(_Section):
     min_effect: float = Field(ge=0.0, lt=1.0)
     reserve_factor: int = Field(ge=1, le=8)
     roofline_stop: float = Field(gt=0.0, le=1.0)
+    headroom_stop: Switch
     tie_pairs: int = Field(ge=100, le=1600)
     budget_usd: float | None = Field(gt=0.0)
     concurrency: int = Field(gt=0, le=256)

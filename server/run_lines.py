@@ -213,8 +213,18 @@ def _done_line(data: dict[str, Any], best: BestSoFar) -> str:
     failed = "" if data["status"] == "passed" else f": {data['summary']}"
     return (
         f"  {data['done']}/{data['known']} #{data['candidate']} {data['status']}"
-        f"{time_words(data)}{failed}; {best.text}"
+        f"{time_words(data)}{failed}{_copy_words(data)}; {best.text}"
     )
+
+
+def _copy_words(data: dict[str, Any]) -> str:
+    """Return what a plain copy takes, at the start; what is odd about a time clearly below it."""
+    copy_us, below = data.get("plain_copy_us"), data.get("below_copy")
+    if below is not None:
+        return f", DOUBT: {below:.2f} of the time of a plain copy of as many bytes"
+    if copy_us is None or data["candidate"]:
+        return ""
+    return f", a plain copy of as many bytes {copy_us:.3f} us measured"
 
 
 def _counted(count: int, noun: str, nouns: str = "") -> str:

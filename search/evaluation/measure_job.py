@@ -16,6 +16,8 @@ from kopt.kernels.problem import Workload
 from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.search.records.evaluation import (
     BASELINE_LATENCY,
+    BELOW_COPY,
+    COPY,
     LATENCY,
     NOISE_FLOOR,
     SPEEDUP,
@@ -28,7 +30,7 @@ from kopt.tools.bench.reference_side import REFERENCE
 from kopt.tools.bench.request import MIN_PAIRS, BaselineChoice, BenchRequest
 from kopt.tools.bench.stage import bench_candidate
 from kopt.tools.check.request import CheckRequest
-from kopt.tools.facts.bench_facts import QUICK_ONLY
+from kopt.tools.facts.bench_facts import QUICK_ONLY, below_copy_words
 
 from .evaluation_site import EvaluationSite
 
@@ -70,6 +72,7 @@ def measure_job(job: EvaluationJob, checked: CheckedCase, site: EvaluationSite) 
         case=request.case,
         compiler=request.compiler,
         checked=check,
+        copies=True,
         progress=site.say if job.baseline is None else ignore,
     )
     if job.level == "full":
@@ -131,6 +134,11 @@ def _values(workload: Workload, result: BenchResult) -> Iterator[Value]:
         yield measured(LATENCY, "us", result.latency.median_us)
     if result.warm_us is not None:
         yield measured("warm_latency", "us", result.warm_us)
+    if result.plain_copy is not None:
+        copy_us = result.plain_copy.latency.median_us
+        yield measured(COPY, "us", copy_us)
+        if result.latency is not None and below_copy_words(result) is not None:
+            yield measured(BELOW_COPY, "1", result.latency.median_us / copy_us)
     if not result.comparisons:
         return
     main = result.comparisons[0]
@@ -154,7 +162,9 @@ def _summary(workload: Workload, result: BenchResult) -> str:
     if not result.comparisons:
         return f"{workload.name}: nothing to compare with"
     unproven = f", {QUICK_ONLY}" if result.is_unproven else ""
-    return f"{workload.name}: {_comparison_words(result.comparisons[0])}{unproven}"
+    below = below_copy_words(result)
+    doubt = "" if below is None else f"; {below}"
+    return f"{workload.name}: {_comparison_words(result.comparisons[0])}{unproven}{doubt}"
 
 
 def _comparison_words(main: Comparison) -> str:

@@ -18,7 +18,7 @@ from .budget import UNLIMITED, Budget
 from .members import LineageKind
 
 RunStatus = Literal["running", "paused", "done", "failed", "budget"]
-StopReason = Literal["early_stop", "rounds", "exhausted", "roofline", "budget"]
+StopReason = Literal["early_stop", "rounds", "exhausted", "roofline", "headroom", "budget"]
 RoundKind = Literal["start", "agents", "rollouts", "sweep", "step", "combine", "tune"]
 BranchState = Literal["open", "delivered", "failed"]
 _OLD_SETTINGS = ("beam_width", "rounds", "early_stop_min_improvement")

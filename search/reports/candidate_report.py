@@ -11,6 +11,7 @@ from kopt.kernels.status import Provenance, Status
 from kopt.search.records.evaluation import Value
 from kopt.search.records.members import LineageKind, Member
 from kopt.search.records.run_state import RunState
+from kopt.search.selection.headroom import below_copy
 
 
 class CandidateReport(Record):
@@ -40,6 +41,9 @@ class CandidateReport(Record):
     longer measurement where one had to decide between two that were too close."""
     speedup_interval: tuple[float, float] | None
     """95 % interval."""
+    below_copy: float | None = None
+    """Its time / that of a plain copy of as many bytes where it is clearly faster, which is to be
+    doubted; else None."""
     registers_per_thread: int | None
     same_program_as: int | None
     """An earlier candidate with the same cubins and launches."""
@@ -72,6 +76,7 @@ def report_candidate(member: Member, members: Sequence[Member], state: RunState)
         provenance=provenance_of(member),
         speedup=None if timing is None else number(timing.speedup),
         speedup_interval=None if timing is None else timing.speedup_interval,
+        below_copy=below_copy(member),
         registers_per_thread=None if registers is None else int(registers),
         same_program_as=first_equal(member, members),
         full_status=None if member.proof is None else member.proof.status,

@@ -127,6 +127,8 @@ def _status_words(entry: CandidateReport) -> str:
 
 def _remark(entry: CandidateReport, winner: int | None) -> str:
     same = "" if entry.same_program_as is None else f"same program as #{entry.same_program_as}"
+    below = entry.below_copy
+    doubt = "" if below is None else f"doubt: {below:.2f} of the time of a plain copy"
     summary = entry.summary if entry.status != "passed" else ""
     full = entry.full_summary if entry.seq != winner else ""
-    return " · ".join(part for part in (same or summary, full, entry.note) if part)
+    return " · ".join(part for part in (same or summary, doubt, full, entry.note) if part)

@@ -215,6 +215,11 @@ def roofline_chart(report: RunReport, model: ByteModel, roof: Roofline) -> str |
         ends = ((_LEFT, up.px(launch)), (_WIDTH - _RIGHT, up.px(launch)))
         words = text(_WIDTH - _RIGHT, up.px(launch) - 5, "an empty kernel's time", "end")
         parts += [line("even", *ends), words]
+    copy = 0.0 if not report.plain_copy_us else model.flop / report.plain_copy_us / 1e6
+    if up.low < copy < up.high:
+        ends = ((_LEFT, up.px(copy)), (_WIDTH - _RIGHT, up.px(copy)))
+        words = text(_LEFT + 8, up.px(copy) - 5, "a plain copy's time, measured")
+        parts += [line("even", *ends), words]
     yardstick = yardstick_of(report)
     x = across.px(roof.flop_per_byte)
     for entry in timed:

@@ -23,6 +23,7 @@ from kopt.search.records.best_known import BestKnown
 from kopt.search.records.evaluation import Evaluation
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import RunState, RunStatus, StopReason
+from kopt.search.selection.headroom import copy_us_of
 from kopt.search.selection.ranking import rank
 from kopt.search.storage.artifacts import artifacts_of
 from kopt.search.store.run_folders import find_run
@@ -105,6 +106,8 @@ class RunFacts(RunHead):
     """The speedup of the winner in its final benchmark; of the leader while there is none."""
     best_speedup_interval: tuple[float, float] | None
     """95 % interval."""
+    plain_copy_us: float | None = None
+    """The time of the fastest plain copy of as many bytes on the GPU, measured; None on sim."""
     spend: SpendFigures
     """What its model calls cost."""
     is_paid: bool = True
@@ -240,6 +243,7 @@ def run_facts(reader: RunReader, members: Sequence[Member], folder: Path) -> dic
         "best_latency_us": None if speed is None else number(speed.latency),
         "provenance": provenance_of(best),
         "ratio": ratio,
+        "plain_copy_us": copy_us_of(members),
         "spend": sum_spend(reader.calls(), ratio),
         "is_paid": state.settings.is_paid,
         "baseline": None if speed is None or speed.speedup is None else speed.speedup.unit,

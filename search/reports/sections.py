@@ -100,6 +100,7 @@ def facts(report: RunReport) -> Iterator[tuple[str, str]]:
     gpu = report.gpu
     described = "" if gpu is None else f" ({gpu.name}, {gpu.uuid}, driver {gpu.driver_version})"
     yield "Device", f"{report.device}{described}, compiled for {report.arch}"
+    yield from copy_facts(report)
     for time in report.winner_times:
         over = f"{ratio_words(time.speedup, time.speedup_interval)} {time.baseline or ''}"
         yield f"Winner at {time.workload}", f"{time.latency_us:.3f} us measured, {over}"
@@ -128,6 +129,26 @@ def facts(report: RunReport) -> Iterator[tuple[str, str]]:
             ),
         )
     yield "Models", _models(report)
+
+
+def copy_facts(report: RunReport) -> Iterator[tuple[str, str]]:
+    """Yield how far the best is from a plain copy, and whose times are to be doubted."""
+    copy_us, best_us = report.plain_copy_us, report.best_latency_us
+    if copy_us is None:
+        return
+    ratio = "" if best_us is None else f"; the best takes {best_us / copy_us:.2f} times as long"
+    yield "Plain copy", f"{copy_us:.3f} us measured, of as many bytes on this GPU{ratio}"
+    odd = [
+        f"#{entry.seq} ({entry.below_copy:.2f} of it)"
+        for entry in report.population
+        if entry.below_copy is not None
+    ]
+    if odd:
+        yield (
+            "Doubts",
+            f"clearly faster than the plain copy: {', '.join(odd)}; is work left out, does data"
+            " stay in a cache",
+        )
 
 
 def round_table(report: RunReport) -> Table:

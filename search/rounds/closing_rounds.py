@@ -12,6 +12,7 @@ from kopt.search.records.members import Member
 from kopt.search.records.run_state import BranchPlan, EventKind
 from kopt.search.selection.crossing import combine_parents, judge_merge
 from kopt.search.selection.ranking import rank, rank_unrefuted, speed_of
+from kopt.search.selection.stopping import copy_reached
 from kopt.search.store.round_table import NewRound
 
 from .final_check import run_final_checks
@@ -24,8 +25,10 @@ CLOSING = ("combine", "tune")
 
 def conclude(context: RunContext) -> None:
     """Do the next thing that follows a search: open a round, or end the run."""
-    opening = None
-    if context.state().stop_reason != "budget" and context.room(1) and context.spent_time() is None:
+    opening, state = None, context.state()
+    nothing_left = copy_reached(context.members(), state.settings.search)
+    is_spent = state.stop_reason == "budget" or not context.room(1) or context.spent_time()
+    if not is_spent and nothing_left is None:
         opening = _merge(context) or _sweep_of_leader(context)
     if opening is None:
         run_final_checks(context)

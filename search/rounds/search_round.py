@@ -15,7 +15,7 @@ from kopt.search.selection.beam import find_ties
 from kopt.search.selection.stopping import (
     FinishedRound,
     broken_start,
-    roofline_reached,
+    limit_of_speed,
     stop_reason,
 )
 from kopt.search.store.round_table import NewRound
@@ -40,7 +40,7 @@ def judge_search(context: RunContext) -> Stop | None:
     if context.search.agents is None and (broken := broken_start(context.members())):
         return broken
     if context.follows_trajectories:
-        return context.limit_reached() or roofline_reached(context.members(), settings)
+        return context.limit_reached() or limit_of_speed(context.members(), settings)
     return context.limit_reached() or stop_reason(context.members(), finished, settings)
 
 

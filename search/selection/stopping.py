@@ -14,6 +14,7 @@ from kopt.search.records.members import Member
 from kopt.search.records.run_state import StopReason
 
 from .family_standing import retired_families
+from .headroom import expected_gain, headroom_of
 from .ranking import noise_of, rank, rank_unrefuted, speed_of, unrefuted
 
 
@@ -41,8 +42,9 @@ def stop_reason(
 ) -> tuple[StopReason, str] | None:
     """Return why the search stops after a round, and the words for it; None: it goes on.
 
-    It stops where the leader is as fast as can be, and after a round that has improved neither the
-    best nor any open family enough. A round that may have done so, within the noise, does not end
+    It stops where the leader is as fast as can be, where a plain copy of as many bytes or the gains
+    of the round leave too little to hope for, and after a round that has improved neither the best
+    nor any open family enough. A round that may have done so, within the noise, does not end
     a search whose leader is of this round or the one before.
     """
     leader = next(iter(rank_unrefuted(members)), None)
@@ -52,7 +54,7 @@ def stop_reason(
         if finished.starts_families:
             return None  # failed hypotheses and the reserve get their turn
         return "exhausted", f"none of the first {len(members)} candidates passed"
-    limit = roofline_reached(members, settings)
+    limit = limit_of_speed(members, settings) or _too_little_expected(members, finished, settings)
     if limit is not None:
         return limit
     gain = round_gain(members, finished.number, settings)
@@ -80,13 +82,45 @@ def broken_start(members: Sequence[Member]) -> tuple[StopReason, str] | None:
     return "exhausted", f"the starting kernel is {quick.status}, which no tune value fixes"
 
 
-def roofline_reached(
+def limit_of_speed(
     members: Sequence[Member], settings: SearchSettings
 ) -> tuple[StopReason, str] | None:
-    """Return in words that the leader is as fast as can be; None where it is not, or unknown."""
+    """Return in words that too little is left to gain; None where more is, or that is unknown.
+
+    Left to a plain copy of as many bytes that was measured on the GPU, or to the computed roofline.
+    """
     leader = next(iter(rank_unrefuted(members)), None)
     words = None if leader is None else _near_roofline(leader, settings)
-    return None if words is None else ("roofline", words)
+    return copy_reached(members, settings) if words is None else ("roofline", words)
+
+
+def copy_reached(
+    members: Sequence[Member], settings: SearchSettings
+) -> tuple[StopReason, str] | None:
+    """Return in words that a plain copy leaves too little to gain; None where more, or unknown."""
+    room, least = headroom_of(members), settings.early_stop_min_improvement
+    if settings.headroom_stop == "off" or room is None or room.left >= least:
+        return None
+    return "headroom", f"{room.words}, which leaves less than {least:.0%}"
+
+
+def _too_little_expected(
+    members: Sequence[Member], finished: FinishedRound, settings: SearchSettings
+) -> tuple[StopReason, str] | None:
+    """Return in words that another such round is expected to gain too little; None: go on.
+
+    Only where a copy's time is known, and not after the first planned round.
+    """
+    room, least = headroom_of(members), settings.early_stop_min_improvement
+    if settings.headroom_stop == "off" or room is None or finished.starts_families:
+        return None
+    expected = min(room.left, expected_gain(members, finished.number))
+    if expected >= least:
+        return None
+    return "headroom", (
+        f"{room.words}; from another round like round {finished.number} {expected:.1%} is expected,"
+        f" less than {least:.0%}"
+    )
 
 
 def round_gain(members: Sequence[Member], last_round: int, settings: SearchSettings) -> Gain:

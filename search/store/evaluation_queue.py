@@ -7,7 +7,13 @@ under which it was begun.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kopt.search.records.evaluation import PROOF_LEVELS, Evaluation, EvaluationLevel
+from kopt.search.records.evaluation import (
+    BELOW_COPY,
+    COPY,
+    PROOF_LEVELS,
+    Evaluation,
+    EvaluationLevel,
+)
 from kopt.search.records.run_state import EventKind
 from kopt.search.storage.transaction import now_us
 
@@ -112,6 +118,7 @@ class EvaluationQueue:
 
     def _emit_done(self, lease: Lease, evaluation: Evaluation, leader: int | None) -> None:
         latency, speedup = evaluation.latency, evaluation.speedup
+        copy, below = evaluation.metric(COPY), evaluation.metric(BELOW_COPY)
         self._log.emit(
             EventKind.EVALUATION_DONE,
             candidate=lease.candidate,
@@ -123,6 +130,8 @@ class EvaluationQueue:
             speedup=None if speedup is None else speedup.value,
             speedup_interval=evaluation.speedup_interval,
             baseline=None if speedup is None else speedup.unit,
+            plain_copy_us=None if copy is None else copy.value,
+            below_copy=None if below is None else below.value,
             gpu_seconds=evaluation.gpu_seconds,
             leader=leader,
             done=self._reader.count(lease.level, "done"),

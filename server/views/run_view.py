@@ -15,7 +15,7 @@ from kopt.search.reports.candidate_report import CandidateReport
 from kopt.search.reports.next_steps import resuming
 from kopt.search.reports.run_list import RunList, RunSummary
 from kopt.search.reports.run_report import RunFacts, RunReport
-from kopt.search.reports.sections import worth
+from kopt.search.reports.sections import copy_facts, worth
 from kopt.search.step.result import StepResult
 from kopt.tools.facts.bench_facts import interval_words
 from kopt.tools.facts.wording import tune_words
@@ -39,6 +39,7 @@ def run_view(report: RunReport) -> View:
     )
     if report.stop_detail:
         yield Text(f"Stopped because {report.stop_detail}.")
+    yield from (Text(f"{name}: {words}.") for name, words in copy_facts(report))
     if report.ranking:
         yield _ranking_table(report)
     yield _status_counts(report)

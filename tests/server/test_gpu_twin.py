@@ -67,6 +67,8 @@ def test_a_candidate_is_checked_timed_and_judged(kopt: Kopt, twin: Twin, folder:
     assert ending.code == ExitCode.PASSED
     assert (result.verdict, result.comparisons[0].baseline.label) == (Verdict.FASTER, "reference")
     assert result.comparisons[0].speedup == pytest.approx(1.2)
+    assert result.plain_copy is not None
+    assert result.plain_copy.latency.median_us == 5.0
     assert result.check.device == "cuda:0"
     assert result.check.compiled.builds[0].arch == "sm_90a"
 
@@ -112,6 +114,7 @@ def test_a_sweep_ends_with_a_measured_winner_at_all_its_workloads(
     assert (report.gpu, report.arch, report.baseline) == (H100, "sm_90a", "reference")
     assert [time.workload for time in report.winner_times] == ["b8xh64", "b32xh256"]
     assert report.best_speedup == pytest.approx(1.2)
+    assert (report.plain_copy_us, report.stop_reason) == (5.0, "headroom")
     text = kopt("runs", "show", report.run).stdout
     assert "measured on NVIDIA H100 80GB HBM3 (cuda:0)" in text
     assert "b32xh256: 5.000 us measured, 1.200x reference, 95 % interval" in text

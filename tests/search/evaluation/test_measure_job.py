@@ -9,7 +9,7 @@ import pytest
 from kopt.config.callbacks import ignore
 from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
-from kopt.kernels.bench_result import BaselinePath, BenchResult
+from kopt.kernels.bench_result import BaselinePath, BenchResult, PlainCopy
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckLevel
@@ -19,11 +19,11 @@ from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.search.evaluation import measure_job as module
 from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.evaluation.measure_job import CheckedCase, JobTiming
-from kopt.search.records.evaluation import EvaluationJob
+from kopt.search.records.evaluation import BELOW_COPY, COPY, EvaluationJob
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.check.request import CheckRequest
-from support.bench_results import bench_result, check, comparison, failed_bench
+from support.bench_results import bench_result, check, comparison, failed_bench, latency
 from support.named_gpu import NamedGpu
 
 KERNEL = "silu_and_mul_b8xh14336"
@@ -88,6 +88,37 @@ def test_a_step_keeps_time_speedup_and_interval_as_measured(measure: Measure) ->
         "flashinfer_cute (PDL on)",
     )
     assert found.summary == ("b8xh14336: 1.213x flashinfer_cute (PDL on) (1.205 to 1.221), faster")
+
+
+def test_a_step_keeps_the_time_of_a_plain_copy_beside_its_own(
+    measure: Measure, asked: list[BenchRequest]
+) -> None:
+    found = measure(bench_result(plain_copy=_copy(2.0)))
+    values = {value.metric: value for value in found.values}
+    assert asked[0].copies
+    assert (values[COPY].value, values[COPY].unit) == (2.0, "us")
+    assert BELOW_COPY not in values
+    assert "plain copy" not in found.summary
+
+
+def test_a_time_clearly_below_the_copy_counts_and_is_told(measure: Measure) -> None:
+    found = measure(bench_result(plain_copy=_copy(2.39 / 0.8)))
+    values = {value.metric: value for value in found.values}
+    assert found.status is Status.PASSED
+    assert values[BELOW_COPY].value == pytest.approx(0.8)
+    assert values["speedup"].value == 1.213
+    assert "it takes 0.80 of the time of a plain copy of as many bytes" in found.summary
+
+
+def _copy(us: float) -> PlainCopy:
+    return PlainCopy(
+        read_bytes=458752,
+        written_bytes=229376,
+        latency=latency(us),
+        block=256,
+        vectors=1,
+        pdl=True,
+    )
 
 
 def test_a_step_has_a_fixed_number_of_pairs_and_a_winner_as_many_as_it_needs(

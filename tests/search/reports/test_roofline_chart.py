@@ -36,6 +36,25 @@ def test_faster_candidates_stand_higher_and_all_below_the_roof(contents: Content
     assert highest < marks["#4"]
 
 
+def test_a_plain_copy_is_a_line_at_the_height_of_its_time(contents: Contents) -> None:
+    assert contents.roof is not None
+    assert "a plain copy" not in (
+        roofline_chart(contents.report, contents.roof.model, contents.roof.line) or ""
+    )
+    start_us = contents.report.population[0].latency_us
+    report = contents.report.model_copy(update={"plain_copy_us": start_us})
+    chart = roofline_chart(report, contents.roof.model, contents.roof.line)
+    root = ElementTree.fromstring(chart or "")
+    (place,) = (
+        float(mark.get("cy", "nan"))
+        for mark in root
+        if mark.tag == "circle" and (mark.findtext("title") or "").startswith("#0 ")
+    )
+    heights = [float(one.get("y1", "nan")) for one in root if one.get("class") == "even"]
+    assert any(height == pytest.approx(place) for height in heights)
+    assert "a plain copy's time, measured" in [one.text for one in root]
+
+
 def test_page_names_the_floor_with_its_provenance(contents: Contents) -> None:
     assert "688,128 bytes and 573,440 operations a call, computed" in render_page(contents)
 

@@ -29,7 +29,7 @@ from .case_data import InSteps
 from .number_formats import CODE_FORMATS, HALF_FORMATS, ordinals, storage_bits
 from .output import Finding, Indices, Output, finding_at_first
 from .reference import CHUNK_ELEMENTS
-from .signed_errors import STEPS_PER_UNIT, Steps, rounded_before, signed_errors
+from .signed_errors import STEPS_PER_UNIT, Steps, errors_if_rounded_before, signed_errors
 from .tolerances import (
     BF16_MIDDLE,
     BF16_ROUNDING,
@@ -109,10 +109,10 @@ def bias_gate(
     plain = _with_shared(output, errors, of_rows, 0.0)
     if not test.moved or not _points_one_way(output, plain):
         return None
-    exact = rounded_before(output, partners.codes)
-    if exact is None:
+    before = errors_if_rounded_before(output, partners.scale, partners.codes)
+    if before is None:
         return None
-    others = _errors(output, signed_errors(output, partners.scale, exact))
+    others = _errors(output, before)
     also = _points_one_way(output, _with_shared(output, others, of_rows, 0.0))
     return _refusal(output, plain) if also else None
 

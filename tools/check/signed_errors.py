@@ -90,7 +90,31 @@ def _code_steps(output: Output, scale: Output | None, indices: Indices, values: 
 _MOST_ELEMENTS = 1 << 22  # beyond, half a GB of temporaries
 
 
-def rounded_before(output: Output, codes: Output | None) -> Steps | None:
+def errors_if_rounded_before(
+    output: Output, scale: Output | None, codes: Output | None
+) -> tuple[Indices, Steps] | None:
+    """Return the same of codes, or of their scales, if the result was rounded to bf16 before.
+
+    That rounding, too, may go either way next to a tie. None where nobody says what one unit of the
+    codes is worth, or there are too many.
+
+    Args:
+        output: Codes, or scales of codes.
+        scale: The candidate's own scales of codes that have some.
+        codes: For scales, the codes that are read through them.
+    """
+    ends = [_rounded_before(output, codes, 1 + one) for one in (-FLOAT32_WINDOW, FLOAT32_WINDOW)]
+    low, high = (None if end is None else signed_errors(output, scale, end) for end in ends)
+    if low is None or high is None:
+        return None
+    indices, of_low, of_high = np.intersect1d(
+        low[0], high[0], assume_unique=True, return_indices=True
+    )
+    one, other = low[1][of_low], high[1][of_high]
+    return indices, np.where(np.abs(one) < np.abs(other), one, other)
+
+
+def _rounded_before(output: Output, codes: Output | None, factor: float) -> Steps | None:
     """Return what codes or their scales round if the result was rounded to bf16 before.
 
     None where nobody says what one unit of the codes is worth, or there are too many.
@@ -98,6 +122,7 @@ def rounded_before(output: Output, codes: Output | None) -> Steps | None:
     Args:
         output: Codes, or scales of codes.
         codes: For scales, the codes that are read through them.
+        factor: What the exact results are multiplied by before they are rounded.
     """
     reference = (codes or output).reference
     scaled_by = reference.scaled_by
@@ -106,7 +131,7 @@ def rounded_before(output: Output, codes: Output | None) -> Steps | None:
         return None
     unit = np.broadcast_to(reference.unit, reference.shape).reshape(-1)
     exact = reference.exact.astype(np.float64)
-    rounded: Steps = decode(round_to_bf16(exact * unit)) / unit
+    rounded: Steps = decode(round_to_bf16(exact * unit * factor)) / unit
     if codes is None or scaled_by is None:
         return rounded
     if reference.shape[-1] % scaled_by.block:

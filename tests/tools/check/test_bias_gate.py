@@ -220,6 +220,20 @@ def test_codes_of_a_known_unit_show_a_fifth_of_a_percent(unit: float) -> None:
     assert bias_gate(_of_unit(before, unit), Partners(), {}) is None
 
 
+def test_values_next_to_ties_may_have_been_rounded_to_bf16_either_way() -> None:
+    unit = 0.0101
+    values = np.resize(_values(32) * 10 * unit, (32, COLUMNS))
+    step = np.exp2(np.floor(np.log2(np.abs(values))) - 7)
+    ties = _cut_off(values) + np.copysign(step / 2, values)
+    exact = np.where(np.arange(COLUMNS) % 8 == 0, ties, values) / unit
+    for off, is_refused in ((2.0**-20, False), (-(2.0**-20), False), (2.0**-9, True)):
+        before = _bf16(exact * unit * (1 + off)) / unit
+        finding = bias_gate(_of_unit(_e4m3(exact, round_to_e4m3(before)), unit), Partners(), {})
+        assert (finding is not None) == is_refused
+    cut_off = _of_unit(_e4m3(exact, round_to_e4m3(_cut_off(exact * unit) / unit)), unit)
+    assert "too small" in _refused(bias_gate(cut_off, Partners(), {})).note
+
+
 def test_scales_of_values_rounded_before_pass_and_others_do_not() -> None:
     exact = _values(64) * 10
     unit = 0.0123

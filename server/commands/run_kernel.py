@@ -42,12 +42,12 @@ Examples:
 
 \b
 With ANTHROPIC_API_KEY Claude plans, writes, fixes and merges kernels; without,
-or with --no-models, the `tune` values that the starting kernel declares are
-tried. What Claude may cost is said first, and on a terminal asked about; elsewhere
-name the dollars in --budget, or add --yes. --all runs every kernel, one after the
-other; --budget is that of each. --suite runs those of a suite, such as kopt split
-writes; --budget is that of all, divided by the tasks' weights. Ctrl-C pauses a
-run; --resume goes on, also after kill -9: nothing finished is lost or paid twice.
+or with --no-models, kopt writes kernels itself for functions that it knows, and tries
+the `tune` values of these and of the start. What Claude may cost is said first, and on
+a terminal asked about; elsewhere name the dollars in --budget, or add --yes. --all runs
+every kernel, one after the other; --budget is that of each. --suite runs those of a
+suite, such as kopt split writes; --budget is that of all, divided by the tasks' weights.
+Ctrl-C pauses a run; --resume goes on, also after kill -9: nothing finished is lost or paid twice.
 The report is in the run's folder (report.md, report.html).
 Exit codes: 0 every run has a winner, 1 one has none, 2 wrong usage, 3 this
 machine or the model lacks something, 130 interrupted."""
@@ -109,7 +109,7 @@ machine or the model lacks something, 130 interrupted."""
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Let this recording answer in Claude's place: the same run again, without a key.",
 )
-@click.option("--no-models", is_flag=True, help="Ask no model, key or not: sweep, and pay nothing.")
+@click.option("--no-models", is_flag=True, help="Ask no model, key or not, and pay nothing.")
 @click.option("--yes", is_flag=True, help="Agree to what Claude may cost: nothing is asked.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and what it may cost; run nothing.")
 @click.option("--progress", is_flag=True, help="Show progress on stderr with --json too.")

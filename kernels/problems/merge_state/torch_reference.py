@@ -13,7 +13,7 @@ def run(v_a, s_a, v_b, s_b):
     total = torch.where(is_empty, torch.ones_like(larger), weight_a + weight_b)
     share_a, share_b = (weight_a / total)[..., None], (weight_b / total)[..., None]
     # An empty state counts for nothing, whatever its v holds: NaN, too.
-    part_a = torch.where(torch.isneginf(s_a)[..., None], 0.0, v_a.float() * share_a)
-    part_b = torch.where(torch.isneginf(s_b)[..., None], 0.0, v_b.float() * share_b)
-    merged = part_a + part_b
+    used_a = torch.where(torch.isneginf(s_a)[..., None], 0.0, v_a.float())
+    used_b = torch.where(torch.isneginf(s_b)[..., None], 0.0, v_b.float())
+    merged = used_a * share_a + used_b * share_b
     return merged.to(torch.bfloat16), torch.log2(total) + larger

@@ -97,6 +97,8 @@ class Body:
 
     def position(self, index: Sequence[str], shape: Shape) -> str:
         """Return the row-major position of `index` in `shape`."""
+        if shape and shape[-1].literal == 1:
+            return self.position(index[:-1], shape[:-1])
         known = self.linear.get(tuple(index))
         if known is not None and known[0][1:] == shape[1:]:
             return known[1]

@@ -8,12 +8,6 @@ _ROUNDED = {
         "__floats2bfloat162_rn(low, high)",
     ),
     "float16": ("__half", "__float2half(low)", "__half2", "__floats2half2_rn(low, high)"),
-    "float8_e4m3fn": (
-        "__nv_fp8_storage_t",
-        "__nv_cvt_float_to_fp8(low, __NV_SATFINITE, __NV_E4M3)",
-        "__nv_fp8x2_storage_t",
-        "__nv_cvt_float2_to_fp8x2(make_float2(low, high), __NV_SATFINITE, __NV_E4M3)",
-    ),
 }
 """By dtype: its C++ type, the rounding of one value, the type of two and their rounding."""
 _ROUNDING = """\
@@ -57,9 +51,9 @@ __device__ Pack<T, length> read_pack(const T* place) {
   return *reinterpret_cast<const Pack<T, length>*>(place);  // op::Pack
 }""",
     "write_pack": """\
-template <class T, int length>
-__device__ void write_pack(T* place, const Pack<T, length>& made) {
-  *reinterpret_cast<Pack<T, length>*>(place) = made;  // op::Pack
+template <class T, class Made>
+__device__ void write_pack(T* place, const Made& made) {
+  *reinterpret_cast<Made*>(place) = made;
 }""",
     "from_lane": """\
 // The state of the lane whose number differs in the bit `distance`.
@@ -183,14 +177,16 @@ __device__ Pack<T, length> read_streaming(const T* place) {
 }""",
     "write_streaming": """\
 // As write_pack, for what no kernel reads soon.
-template <class T, int length>
-__device__ void write_streaming(T* place, const Pack<T, length>& made) {
-  if constexpr (HINT < 1 || (sizeof(Pack<T, length>) != 16 && sizeof(Pack<T, length>) != 8)) {
+template <class T, class Made>
+__device__ void write_streaming(T* place, const Made& made) {
+  if constexpr (HINT < 1 || (sizeof(Made) != 16 && sizeof(Made) != 8)) {
     write_pack(place, made);  // op::write_pack
-  } else if constexpr (sizeof(Pack<T, length>) == 8) {
-    uint2 words;
+  } else if constexpr (sizeof(Made) == 8) {
+    // Conversions give two fp8 in 16 bits, and may merge two of them.
+    using Words = std::conditional_t<sizeof(made.at[0]) == 2, ushort4, uint2>;
+    Words words;
     memcpy(&words, &made, sizeof(words));
-    __stcs(reinterpret_cast<uint2*>(place), words);
+    __stcs(reinterpret_cast<Words*>(place), words);
   } else {
     uint4 words;
     memcpy(&words, &made, sizeof(words));
@@ -207,6 +203,27 @@ __device__ float widened(const Pack<__nv_bfloat16, length>& pack, int v) {  // o
     unsigned pair;
     memcpy(&pair, &pack.at[v / 2 * 2], sizeof(pair));
     return __uint_as_float(v % 2 == 0 ? pair << 16 : pair & 0xffff0000u);
+  }
+}""",
+    "to_float8_e4m3fn": """\
+// Rounded two at a time, where there are two, and kept in pairs: a conversion may merge two pairs.
+template <int length>
+__device__ auto to_float8_e4m3fn(const Pack<float, length>& made) {  // op::Pack
+  if constexpr (length % 2 != 0) {
+    Pack<__nv_fp8_storage_t, length> rounded;
+    #pragma unroll
+    for (int v = 0; v < length; ++v) {
+      rounded.at[v] = __nv_cvt_float_to_fp8(made.at[v], __NV_SATFINITE, __NV_E4M3);
+    }
+    return rounded;
+  } else {
+    Pack<__nv_fp8x2_storage_t, length / 2> pairs;
+    #pragma unroll
+    for (int v = 0; v < length; v += 2) {
+      const float2 pair = make_float2(made.at[v], made.at[v + 1]);
+      pairs.at[v / 2] = __nv_cvt_float2_to_fp8x2(pair, __NV_SATFINITE, __NV_E4M3);
+    }
+    return pairs;
   }
 }""",
     **{

@@ -60,6 +60,8 @@ class _RowWriter:
         body.line(f"const Index row = is_row ? place : {rows} - 1;")
         has_one_axis = sum(one.literal != 1 for one in plan.outer) <= 1
         self._kept = body.split("row" if has_one_axis else "int(row)", plan.outer)
+        if len(self._kept) > 1:
+            body.linear[self._kept] = (plan.outer, "row")
         start = len(body.lines)
         body.begin()
         for number, results in enumerate(plan.results, 1):

@@ -49,13 +49,16 @@ class Session:
     ) -> None:
         """Print `result` as its JSON document, or else `view`, which nothing looks at before.
 
-        Behind the view come the commands that take the user on, each on an unwrapped line.
+        Behind the view come the commands that take the user on, each on an unwrapped line: the
+        first is the last line, `Next:`, and what may follow it stands above as `Later:`.
         """
         if not self.as_json:
             print_view(view)
-            for one in then:
-                if one is not None:
-                    click.echo(one.line(self.problems, _program()))
+            following = [one for one in then if one is not None]
+            for one in following[1:]:
+                click.echo(one.line(self.problems, _program(), "Later"))
+            for one in following[:1]:
+                click.echo(one.line(self.problems, _program()))
         elif isinstance(result, Record):
             print_record(result)
         else:

@@ -118,12 +118,12 @@ def after_promotion(file: NamedFile, result: PromotionResult) -> NextCommand:
     return NextCommand(file.call("profile"), "what limits it")
 
 
-def after_run(report: "RunReport", start: Path) -> tuple[NextCommand, ...]:
+def after_run(report: "RunReport", start: Path | None = None) -> tuple[NextCommand, ...]:
     """Return what follows: the winner as code and its time, or what the start or the run lacks.
 
     Args:
         report: Of the run.
-        start: The file that its starting kernel came from.
+        start: The file that its starting kernel came from; None where the caller does not know.
     """
     if report.winner is not None:
         export = ("kopt", "export", report.run, "--as", "torch")
@@ -132,7 +132,8 @@ def after_run(report: "RunReport", start: Path) -> tuple[NextCommand, ...]:
         timed = NextCommand(bench, "on a GPU: its speed, and a receipt")
         return (as_code, timed) if report.gpu is None else (as_code,)
     first = next(iter(report.population), None)
-    if first is not None and first.status not in (None, Status.PASSED):
+    is_broken = first is not None and first.status not in (None, Status.PASSED)
+    if start is not None and is_broken:
         return (NamedFile(start, report.kernel, device=report.device).again("check"),)
     return (NextCommand(("kopt", "runs", "report", report.run), "what was tried, as a page"),)
 

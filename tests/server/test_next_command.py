@@ -36,11 +36,17 @@ def mine(kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shared_cac
 
 
 def _next(ending: Ending) -> str:
-    """Return the first of the commands that the output ends with."""
+    """Return the one command that the output ends with."""
     lines = ending.stdout.splitlines()
     found = [line for line in lines if line.startswith("Next: ")]
-    assert found and lines[-len(found) :] == found, ending
+    assert len(found) == 1 and lines[-1:] == found, ending
     return found[0].removeprefix("Next: ")
+
+
+def _later(ending: Ending) -> list[str]:
+    """Return the commands that may follow the next one."""
+    lines = ending.stdout.splitlines()
+    return [line.removeprefix("Later: ") for line in lines if line.startswith("Later: ")]
 
 
 def _pasted(line: str) -> list[str]:
@@ -155,25 +161,40 @@ def test_folder_of_problems_is_named_in_the_command_for_a_gpu_too(
     monkeypatch.delenv("KOPT_PROBLEMS")
     own = ("--problems", tmp_path / "problems")
     ending = kopt("run", "--kernel", KERNEL, "--start", mine, "--no-models", *SIM, *own)
-    last = ending.stdout.splitlines()[-1]
-    assert last.startswith("Next: kopt bench ") and "# on a GPU" in last
-    words = shlex.split(last, comments=True)
-    assert words[-3:] == ["--promote", *map(str, own)]
+    (on_gpu,) = _later(ending)
+    assert on_gpu.startswith("kopt bench ") and "# on a GPU" in on_gpu
+    assert _pasted(on_gpu)[-3:] == ["--promote", *map(str, own)]
 
 
 def test_what_show_proposes_works_as_printed_for_problems_of_ones_own(
     kopt: Kopt, mine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("KOPT_PROBLEMS")
-    shown = kopt("show", KERNEL, "--problems", tmp_path / "problems").stdout.splitlines()
-    write, *then = [line.removeprefix("Next: ") for line in shown if line.startswith("Next: ")]
-    words = _pasted(write)
+    shown = kopt("show", KERNEL, "--problems", tmp_path / "problems")
+    words, then = _pasted(_next(shown)), _later(shown)
     assert words[-2:] == [">", "mine.cu"]
     mine.write_text(kopt(*words[1:-2]).stdout)
     assert kopt(*_pasted(then[0])[1:], *SIM).code == ExitCode.PASSED
     own = ["--problems", str(tmp_path / "problems")]
     assert [_pasted(line)[1] for line in then] == ["check", "bench", "run"]
     assert all(_pasted(line)[-2:] == own for line in then)
+
+
+def test_run_that_is_shown_again_ends_with_a_command_for_what_became_of_it(
+    kopt: Kopt, mine: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its winner is exported, and what has none is looked at; its problems need no name."""
+    monkeypatch.delenv("KOPT_PROBLEMS")
+    words = ("--kernel", KERNEL, "--no-models", "--json", *SIM, "--problems", tmp_path / "problems")
+    sound = kopt("run", *words).document["run"]
+    shown = kopt("runs", "show", sound)
+    assert _next(shown).startswith(f"kopt export {sound} --as torch")
+    assert _followed(kopt, shown).code == ExitCode.PASSED
+    mine.write_text(mine.read_text("utf-8").replace("threadIdx.x", "threadIdx.nothing"))
+    failed = kopt("run", *words, "--start", mine).document["run"]
+    shown = kopt("runs", "show", failed)
+    assert _next(shown).startswith(f"kopt runs report {failed}")
+    assert _followed(kopt, shown).code == ExitCode.PASSED
 
 
 def test_words_that_a_shell_would_split_are_quoted() -> None:

@@ -23,21 +23,22 @@ class NextCommand:
         """Return the command for problems of the user's own, if it is one of kopt's.
 
         Args:
-            problems: Their folder; None changes nothing.
+            problems: Their folder; None changes nothing, nor does it where one is named already.
         """
-        if problems is None or self.words[0] != "kopt":
+        if problems is None or self.words[0] != "kopt" or "--problems" in self.words:
             return self
         return replace(self, words=(*self.words, "--problems", str(problems)))
 
-    def line(self, problems: Path | None = None, program: str = "kopt") -> str:
+    def line(self, problems: Path | None = None, program: str = "kopt", label: str = "Next") -> str:
         """Return the last line of a result; what follows the command is a comment of the shell.
 
         Args:
             problems: The folder that --problems named in the call before.
             program: What a shell finds kopt by.
+            label: The word before the command: one of a result's commands is `Next`.
         """
         comment = f"  # {self.why}" if self.why else ""
         command = self.on(problems)
         if command.words[0] == "kopt":
             command = replace(command, words=(program, *command.words[1:]))
-        return f"Next: {command.shell}{comment}"
+        return f"{label}: {command.shell}{comment}"

@@ -39,7 +39,7 @@ from .spending import Spending, agree_to_spend, warn_of_eaten_dollar
 
 NO_MODELS = "--no-models: none is asked; kopt writes kernels where it can, and sweeps `tune`"
 NOTHING_DRAWN = (
-    "strategy maic_rl draws techniques for a model to write: without one it is a sweep;"
+    "strategy maic_rl draws techniques for a model to write: without one nothing is drawn;"
     " make demo-study shows it with a scripted model"
 )
 REPLAYED = "{} answers in Claude's place: nothing is paid, costs are those of the recorded calls"

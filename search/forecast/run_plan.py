@@ -1,7 +1,7 @@
 """The plan that `kopt run --dry-run` shows: rounds, roles, cost, and what the budget allows.
 
-Nothing is called for it and nothing is written. Without a key the rounds are sweeps and cost
-nothing; the plan then says what agents would cost.
+Nothing is called for it and nothing is written. Without a key the rounds hold kernels that kopt
+writes, or sweeps, and cost nothing; the plan then says what agents would cost.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,6 +13,7 @@ from kopt.config.gpu_specs import GpuSpec
 from kopt.config.search_settings import ROLES, SearchSettings
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
+from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
 from kopt.search.agents.agent_context import BriefingFacts, make_briefing
@@ -20,12 +21,13 @@ from kopt.search.knowledge.seed_base import load_seed
 from kopt.search.models.prices import load_prices
 from kopt.search.records.budget import Budget
 from kopt.search.runs.run import RunRequest
+from kopt.tools.pytorch.generated import generated_kernels
 
 from .expectations import ASSUMPTIONS, agent_rounds
 from .role_forecast import Planned, RoleForecast, forecast_role
 
-RoundKind = Literal["start", "agents", "rollouts", "sweep", "combine", "tune"]
-_SEARCHED: tuple[RoundKind, ...] = ("agents", "rollouts", "sweep")
+RoundKind = Literal["start", "agents", "rollouts", "generated", "sweep", "combine", "tune"]
+_SEARCHED: tuple[RoundKind, ...] = ("agents", "rollouts", "generated", "sweep")
 
 
 class RoundForecast(Record):
@@ -48,7 +50,7 @@ class RunPlan(Record):
     device: str
     arch: str
     asks_models: bool
-    """Whether there is a key; without one the rounds are sweeps and cost nothing."""
+    """Whether there is a key; without one the rounds cost nothing."""
     rounds: tuple[RoundForecast, ...]
     roles: tuple[RoleForecast, ...]
     """The cost of agents, whether or not they would be asked."""
@@ -84,8 +86,8 @@ def plan_run(request: RunRequest, settings: Settings, gpu: GpuSpec) -> RunPlan:
     planned = Planned(request.search, briefing, prices, size)
     roles = tuple(forecast_role(role, planned) for role in ROLES)
     asks_models = settings.claude is not None
-    rounds = tuple(_rounds(request.search, asks_models))
-    of_agents = rounds if asks_models else tuple(_rounds(request.search, True))
+    of_agents = tuple(_rounds_of_agents(request.search))
+    rounds = of_agents if asks_models else tuple(_rounds_without(request, problem))
     return RunPlan(
         kernel=request.kernel,
         device=request.device,
@@ -101,13 +103,18 @@ def plan_run(request: RunRequest, settings: Settings, gpu: GpuSpec) -> RunPlan:
     )
 
 
-def _rounds(search: SearchSettings, asks_models: bool) -> Iterator[RoundForecast]:
+def _rounds_without(request: RunRequest, problem: Problem) -> Iterator[RoundForecast]:
+    """Yield the rounds of a run that asks no model."""
+    search = request.search
+    kind: RoundKind = "sweep" if generated_kernels(problem, request.arch) is None else "generated"
+    yield _round(0, "start", 1, 1)
+    for number in range(1, search.beam.refine_rounds + 1):
+        yield _round(number, kind, search.sweep_size, search.sweep_size)
+
+
+def _rounds_of_agents(search: SearchSettings) -> Iterator[RoundForecast]:
     is_usual = search.strategy == "beam" and search.agent == "full"
-    yield _round(0, "start", 1, 1 + search.written_starts * (asks_models and is_usual))
-    if not asks_models:
-        for number in range(1, search.beam.refine_rounds + 1):
-            yield _round(number, "sweep", search.sweep_size, search.sweep_size)
-        return
+    yield _round(0, "start", 1, 1 + search.written_starts * is_usual)
     kind: RoundKind = "rollouts" if search.strategy == "maic_rl" else "agents"
     repairs = 1 + search.fix_attempts + 1
     rounds = agent_rounds(search)

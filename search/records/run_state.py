@@ -19,7 +19,7 @@ from .members import LineageKind
 
 RunStatus = Literal["running", "paused", "done", "failed", "budget"]
 StopReason = Literal["early_stop", "rounds", "exhausted", "roofline", "headroom", "budget"]
-RoundKind = Literal["start", "agents", "rollouts", "sweep", "step", "combine", "tune"]
+RoundKind = Literal["start", "agents", "rollouts", "generated", "sweep", "step", "combine", "tune"]
 BranchState = Literal["open", "delivered", "failed"]
 _OLD_SETTINGS = ("beam_width", "rounds", "early_stop_min_improvement")
 

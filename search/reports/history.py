@@ -25,7 +25,7 @@ class RoundFigures(Record):
 
     round: int
     kind: str
-    """start, agents, sweep, step, combine or tune; empty in the runs of an older kopt."""
+    """The kind of its row (`RoundKind`); empty in the runs of an older kopt."""
     candidates: int
     passed: int
     best: int | None

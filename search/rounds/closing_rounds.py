@@ -97,10 +97,10 @@ def _tell_of_merge(context: RunContext, number: int) -> None:
 def _sweep_of_leader(context: RunContext) -> NewRound | None:
     """Return a round that sweeps the leader's `tune` values; None once that stopped paying.
 
-    A search that was nothing but sweeps has done so already.
+    A search without agents has done so already.
     """
     rounds = context.search.store.reader.rounds()
-    if all(one.kind in ("start", "sweep") for one in rounds):
+    if all(one.kind in ("start", "generated", "sweep") for one in rounds):
         return None
     members, settings = context.members(), context.state().settings
     leader = next(iter(rank_unrefuted(members)), None)

@@ -17,7 +17,8 @@ from kopt.tools.pytorch.lowering.row_schedule import TECHNIQUES
 
 from .sweep import ReadChoices
 
-_NAME = "generated"
+GENERATED = "generated"
+"""Who proposed a kernel that kopt wrote, and the kind of a round that has one."""
 _PLAIN_FAMILY = "register_caching"
 _OF_ALL = ("vector_loads", "row_in_registers")
 """Techniques of every generated kernel."""
@@ -146,7 +147,7 @@ class GeneratingProposer:
             source_name=_file_name(self.kernels, techniques),
             tune=dict(_nearest(choices, parent.tune)),
             family=family,
-            proposer=_NAME,
+            proposer=GENERATED,
             parents=(parent.seq if change.parent is None else change.parent,),
             lineage="expand",
             note=_note(change),
@@ -156,13 +157,13 @@ class GeneratingProposer:
 
 def _file_name(kernels: GeneratedKernels, techniques: Techniques) -> str:
     """Return `generated-split_rows-dependent_launch.cu`."""
-    return "-".join((_NAME, *(t for t in kernels.techniques if t in techniques))) + ".cu"
+    return "-".join((GENERATED, *(t for t in kernels.techniques if t in techniques))) + ".cu"
 
 
 def _techniques_in(file_name: str) -> Techniques | None:
     """Return the techniques that the name of a generated kernel has; None for any other file."""
     name, *techniques = file_name.removesuffix(".cu").split("-")
-    is_ours = name == _NAME and all(one in TECHNIQUES for one in techniques)
+    is_ours = name == GENERATED and all(one in TECHNIQUES for one in techniques)
     return frozenset(techniques) if is_ours else None
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from kopt.search.knowledge.states.attribution import ablations_wanted
 from kopt.search.models.errors import BudgetSpent
 from kopt.search.records.members import Proposal
-from kopt.search.records.run_state import RoundRow, StopReason
+from kopt.search.records.run_state import RoundKind, RoundRow, StopReason
 from kopt.search.selection.beam import find_ties
 from kopt.search.selection.stopping import (
     FinishedRound,
@@ -21,6 +21,7 @@ from kopt.search.selection.stopping import (
 from kopt.search.store.round_table import NewRound
 
 from .agent_rounds import plan_round, reflect, write_branches
+from .generated import GENERATED
 from .memory_advice import drawn_gains
 from .rollouts import ended, plan_rollouts
 from .run_context import RunContext
@@ -126,7 +127,9 @@ def _next_opening(context: RunContext, key: str | None) -> NewRound | None:
         return None if opening is None else replace(opening, step=key)
     proposals = sweep(context)
     number = context.state().round + 1
-    return NewRound(number, "sweep", proposals, step=key) if proposals else None
+    is_generated = any(one.proposer == GENERATED for one in proposals)
+    kind: RoundKind = "generated" if is_generated else "sweep"
+    return NewRound(number, kind, proposals, step=key) if proposals else None
 
 
 def _exhausted(context: RunContext) -> Stop:

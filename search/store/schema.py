@@ -20,7 +20,7 @@ from .tables import CREATE, UPGRADES
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _OLDEST_SQLITE = (3, 38, 0)  # STRICT tables came with 3.37, built-in JSON with 3.38
 _CANNOT_WRITE = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN)
 _JOURNAL_LIMIT_BYTES = 64 << 20

@@ -42,7 +42,8 @@ OPEN_EVALUATION = "CREATE INDEX open_evaluation ON evaluation (state) WHERE stat
 ROUND = """CREATE TABLE round (
         number INTEGER PRIMARY KEY CHECK (number >= 0),
         kind TEXT NOT NULL
-            CHECK (kind IN ('start', 'agents', 'rollouts', 'sweep', 'step', 'combine', 'tune')),
+            CHECK (kind IN ('start', 'agents', 'rollouts', 'generated', 'sweep', 'step', 'combine',
+                'tune')),
         plan_sha TEXT REFERENCES blob (sha),
         reflection_sha TEXT REFERENCES blob (sha),
         samples_sha TEXT REFERENCES blob (sha),
@@ -223,5 +224,8 @@ UPGRADES: dict[int, tuple[str, ...]] = {
         " CHECK (json_valid(techniques))",
         *_made_anew("evaluation", EVALUATION, f"{_EVALUATION_COLUMNS}, gpu_seconds, measured_as"),
         OPEN_EVALUATION,
+    ),
+    4: _made_anew(
+        "round", ROUND, "number, kind, plan_sha, reflection_sha, samples_sha, update_sha"
     ),
 }

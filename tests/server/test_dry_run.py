@@ -40,7 +40,7 @@ def test_plan_follows_the_options_and_is_one_document(kopt: Kopt) -> None:
     words = ("--device", "sim", "--rounds", "2", "--beam-width", "1", "--dry-run", "--json")
     document = kopt("run", "--kernel", KERNEL, *words).document
     assert (document["schema"], document["kernel"]) == ("kopt.run-plan/1", KERNEL)
-    assert [one["kind"] for one in document["rounds"]] == ["start", "sweep", "sweep"]
+    assert [one["kind"] for one in document["rounds"]] == ["start", "generated", "generated"]
     assert document["asks_models"] is False
 
 

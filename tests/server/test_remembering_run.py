@@ -81,4 +81,4 @@ def test_without_a_model_the_run_says_that_nothing_is_drawn(
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     ending = run("--rounds", "0")
     assert ending.code == ExitCode.PASSED
-    assert "without one it is a sweep" in ending.stderr
+    assert "without one nothing is drawn" in ending.stderr

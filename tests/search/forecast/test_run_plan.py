@@ -82,11 +82,15 @@ def test_minimal_agent_asks_authors_and_verifier_alone_and_costs_less(tmp_path: 
     assert asked["coder"].expected_calls == asked["coder"].expected_conversations
 
 
-def test_without_a_key_rounds_are_sweeps_and_what_agents_would_cost_is_told(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("kernel", "kind"), [(KERNEL, "generated"), ("add_rmsnorm_fp4quant_b128xh2048", "sweep")]
+)
+def test_without_a_key_rounds_are_kopts_own_and_what_agents_would_cost_is_told(
+    tmp_path: Path, kernel: str, kind: str
 ) -> None:
-    plan = _plan(tmp_path, has_key=False, search=SEARCH.with_beam(2, 2))
-    assert (_kinds(plan), plan.asks_models) == (["start", "sweep", "sweep"], False)
+    """Kernels are generated where the problem has a definition, else `tune` values are swept."""
+    plan = _plan(tmp_path, has_key=False, kernel=kernel, search=SEARCH.with_beam(2, 2))
+    assert (_kinds(plan), plan.asks_models) == (["start", kind, kind], False)
     assert plan.rounds[1].most_candidates == SEARCH.with_beam(2, 2).sweep_size
     assert plan.expected_usd > 0
 
@@ -96,9 +100,9 @@ def test_without_a_key_dollars_are_held_against_the_rounds_of_agents(tmp_path: P
     cost = _plan(tmp_path, search=search).expected_usd
     budget = parse_budget(f"{cost / 2:.4f}usd,20")
     plan = _plan(tmp_path, has_key=False, search=search, budget=budget)
-    sweeps = _kinds(plan).count("sweep")
+    own = _kinds(plan).count("generated")
     assert "with agents its dollars are 50% of what is expected, about 6.0 of 12" in plan.allows
-    assert f" of {sweeps} rounds" in plan.allows.partition("its evaluations")[2]
+    assert f" of {own} rounds" in plan.allows.partition("its evaluations")[2]
 
 
 def test_run_without_rounds_costs_nothing(tmp_path: Path) -> None:

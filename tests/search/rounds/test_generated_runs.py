@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -60,8 +61,13 @@ def _longer_is_faster(job: EvaluationJob) -> Evaluation:
     return passed(1e5 / len(job.source) + sum(job.tune.values()) / 1e4)
 
 
-def _run(kernel: str, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> tuple[Member, ...]:
-    """Return the members of a run without a model whose every candidate passes."""
+class _Run(NamedTuple):
+    members: tuple[Member, ...]
+    kinds: tuple[str, ...]
+
+
+def _run(kernel: str, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> _Run:
+    """Return what is in a run without a model whose every candidate passes."""
 
     def evaluator(*_: object) -> RecordedEvaluator:
         return RecordedEvaluator(_longer_is_faster)
@@ -71,23 +77,26 @@ def _run(kernel: str, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> tu
     with begin_run(RunRequest(kernel=kernel), settings) as store:
         site = EvaluationSite(SimDevice(settings), None, settings, store.artifacts)
         assert drive_run(store, RunPlace(site)).status == "done"
-        return store.reader.members()
+        kinds = tuple(row.kind for row in store.reader.rounds())
+        return _Run(store.reader.members(), kinds)
 
 
 @pytest.mark.parametrize("graph", [DEFINITION_FILE, FILE_NAME])
 def test_a_run_of_a_known_function_has_generated_kernels(
     graph: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    members = _run(_problem(settings, graph), settings, monkeypatch)
-    assert {one.proposer for one in members} == {"start", "generated", "sweep"}
-    assert {one.proposer for one in members if one.round == 1} == {"generated"}
+    run = _run(_problem(settings, graph), settings, monkeypatch)
+    assert {one.proposer for one in run.members} == {"start", "generated", "sweep"}
+    assert {one.proposer for one in run.members if one.round == 1} == {"generated"}
+    assert run.kinds[:2] == ("start", "generated")
 
 
 def test_a_run_of_an_unknown_function_is_a_sweep(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    members = _run(_problem(settings, None), settings, monkeypatch)
-    assert {one.proposer for one in members} == {"start", "sweep"}
+    run = _run(_problem(settings, None), settings, monkeypatch)
+    assert {one.proposer for one in run.members} == {"start", "sweep"}
+    assert set(run.kinds) == {"start", "sweep"}
 
 
 def test_agents_rounds_are_filled_up_by_the_sweep(settings: Settings, tmp_path: Path) -> None:

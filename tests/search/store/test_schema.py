@@ -13,6 +13,7 @@ from kopt.search.store.round_table import NewRound
 from kopt.search.store.run_reader import RunReader
 from kopt.search.store.schema import SCHEMA_VERSION, open_viewer, open_writer
 from kopt.search.store.store import FILE_NAME, RunStore
+from kopt.search.store.tables import ROUND
 from support.populations import SOURCE
 from support.scripted_runs import new_store, search, start
 
@@ -37,7 +38,7 @@ def test_file_of_a_format_below_zero_is_refused_as_damaged(tmp_path: Path) -> No
             open_file(path)
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_file_of_an_older_format_gets_what_is_new_and_keeps_what_it_has(
     tmp_path: Path, version: int
 ) -> None:
@@ -56,7 +57,7 @@ def test_file_of_an_older_format_gets_what_is_new_and_keeps_what_it_has(
         assert store.reader.rounds() == rounds
         store.reopen(store.reader.state().settings)
         proposal = start(SOURCE + "\n").model_copy(update={"note": "why"})
-        store.rounds.open(NewRound(9, "step", (proposal,)))
+        store.rounds.open(NewRound(9, "generated", (proposal,)))
         store.queue.add([0], "tie")
         assert store.reader.members()[-1].note == "why"
         new = tmp_path / "new.sqlite"
@@ -76,16 +77,25 @@ def _tables(connection: sqlite3.Connection) -> dict[str, list[tuple[object, ...]
 
 def _turn_into_format(version: int, path: Path) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("ALTER TABLE candidate DROP COLUMN techniques")
-    connection.execute("ALTER TABLE run DROP COLUMN knowledge_sha")
-    for column in ("samples_sha", "update_sha"):
-        connection.execute(f"ALTER TABLE round DROP COLUMN {column}")
+    connection.execute(ROUND.replace("TABLE round", "TABLE old").replace("'generated', ", ""))
+    connection.execute("INSERT INTO old SELECT * FROM round")
+    connection.execute("DROP TABLE round")
+    connection.execute("ALTER TABLE old RENAME TO round")
+    if version < 4:
+        _turn_into_format_3(connection)
     if version < 3:
         _turn_into_format_2(connection)
     if version < 2:
         connection.execute("ALTER TABLE candidate DROP COLUMN note")
     connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
+
+
+def _turn_into_format_3(connection: sqlite3.Connection) -> None:
+    connection.execute("ALTER TABLE candidate DROP COLUMN techniques")
+    connection.execute("ALTER TABLE run DROP COLUMN knowledge_sha")
+    for column in ("samples_sha", "update_sha"):
+        connection.execute(f"ALTER TABLE round DROP COLUMN {column}")
 
 
 def _turn_into_format_2(connection: sqlite3.Connection) -> None:

@@ -13,6 +13,7 @@ from kopt.search.reports.run_list import RunList, RunSummary
 from kopt.search.reports.run_report import RunReport
 
 from .exits import ExitCode, Interrupted
+from .starting import program_name
 from .views.run_view import runs_table
 from .views.tables import View
 
@@ -48,6 +49,12 @@ class AllRuns(Record):
         return ExitCode.PASSED if self.status == "done" else ExitCode.FELL_SHORT
 
 
+def _go_on(error: Exception) -> str:
+    if not isinstance(error, Interrupted) or error.again is None:
+        return ""
+    return f"; go on with: {error.again.by(program_name()).shell}"
+
+
 def run_all(kernels: Sequence[str], run: Callable[[str], RunReport]) -> AllRuns:
     """Return what became of a run of each of `kernels`; one that fails does not end the others.
 
@@ -64,8 +71,9 @@ def run_all(kernels: Sequence[str], run: Callable[[str], RunReport]) -> AllRuns:
         try:
             report = run(kernel)
         except (Interrupted, KoptError) as error:
-            click.echo(f"{kernel}: {error}", err=True)
-            failed.append(FailedKernel(kernel=kernel, problem=str(error)))
+            problem = f"{error}{_go_on(error)}"
+            click.echo(f"{kernel}: {problem}", err=True)
+            failed.append(FailedKernel(kernel=kernel, problem=problem))
             was_interrupted = isinstance(error, Interrupted)
             if isinstance(error, SetupError | BackendUnavailable):
                 break

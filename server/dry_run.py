@@ -13,6 +13,7 @@ from kopt.server.views.tables import View, grid
 
 from .exits import ExitCode
 from .opened_device import DeviceChoice, opened_device
+from .same_call import same_call
 from .session import Session
 
 
@@ -31,12 +32,13 @@ def print_dry_run(session: Session, requests: Sequence[RunRequest], choice: Devi
         on_device = {"device": name, "arch": arch, "gpu": facts}
         asked = [request.model_copy(update=on_device) for request in requests]
         plans = [plan_run(request, session.settings, gpu) for request in asked]
+    begins = same_call("begins it", without=("dry_run",))
     if len(plans) == 1:
-        session.show(plans[0], plan_view(plans[0]))
+        session.show(plans[0], plan_view(plans[0]), begins)
         return ExitCode.PASSED
     documents = [plan.model_dump(mode="json", by_alias=True) for plan in plans]
     document = {"schema": "kopt.run-plans/1", "status": "passed", "plans": documents}
-    session.show(document, _plans_view(plans))
+    session.show(document, _plans_view(plans), begins)
     return ExitCode.PASSED
 
 

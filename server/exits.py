@@ -15,6 +15,9 @@ from kopt.config.errors import (
     is_interrupt,
 )
 from kopt.kernels.status import Status
+from kopt.tools.facts.next_command import NextCommand
+
+from .starting import program_name
 
 ERROR_SCHEMA = "kopt.error/1"
 
@@ -60,7 +63,12 @@ def exit_code_of(status: Status) -> ExitCode:
 
 
 class Interrupted(Exception):
-    """Ctrl-C during work that can be resumed; the message says how."""
+    """Ctrl-C during work that can be resumed; `again` says how, or the message does."""
+
+    def __init__(self, message: str, again: NextCommand | None = None) -> None:
+        """Keep what was interrupted, and the command that goes on with it."""
+        super().__init__(message)
+        self.again = again
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,8 @@ def failure_of(error: BaseException, command: str = "kopt") -> CommandFailure:
         hint = "'kopt doctor' shows what this machine has."
         return CommandFailure("machine", str(error).strip(), hint, ExitCode.MACHINE)
     if isinstance(error, Interrupted):
-        return CommandFailure("interrupted", str(error), None, ExitCode.INTERRUPTED)
+        again = None if error.again is None else error.again.line(program=program_name())
+        return CommandFailure("interrupted", str(error), again, ExitCode.INTERRUPTED)
     if is_interrupt(error) or isinstance(error, click.Abort):
         return CommandFailure("interrupted", "interrupted", None, ExitCode.INTERRUPTED)
     if isinstance(error, OSError) and error.errno in MACHINE_ERRNOS:

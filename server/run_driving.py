@@ -19,7 +19,7 @@ from kopt.kernels.problem_loader import find_kernel
 from kopt.search.evaluation.best_known_search import KnownKernelSearch, find_best_known
 from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.models.errors import CallFailed
-from kopt.search.models.model_source import NO_KEY, ModelSource, refuse_unaskable
+from kopt.search.models.model_source import ModelSource, refuse_unaskable
 from kopt.search.records.budget import UNLIMITED, Budget, parse_budget
 from kopt.search.records.run_state import RunState
 from kopt.search.reports.files import write_reports
@@ -28,21 +28,18 @@ from kopt.search.reports.run_report import RunReport, report_run, view_run
 from kopt.search.runs.parts import RunPlace
 from kopt.search.runs.run import RunRequest, begin_run, drive_run, goes_on, reopen_run
 from kopt.search.store.store import RunStore
+from kopt.tools.facts.next_command import NextCommand
 
 from .exits import Interrupted
 from .find_case import read_named_candidate
 from .opened_device import DeviceChoice, OpenedDevice, opened_device
 from .progress import status_line
+from .run_opening import say_who_is_asked
 from .run_progress import run_progress, waiting_lines
 from .session import Session
 from .spending import Spending, agree_to_spend, warn_of_eaten_dollar
+from .starting import program_name
 
-NO_MODELS = "--no-models: none is asked; kopt writes kernels where it can, and sweeps `tune`"
-NOTHING_DRAWN = (
-    "strategy maic_rl draws techniques for a model to write: without one nothing is drawn;"
-    " make demo-study shows it with a scripted model"
-)
-REPLAYED = "{} answers in Claude's place: nothing is paid, costs are those of the recorded calls"
 DIFFERING = "requests that differ from the recorded ones: {}; this is not the run that was recorded"
 _OF_NEW_RUNS = (
     "kernel",
@@ -228,12 +225,12 @@ def resume(session: Session, options: RunOptions, run: str) -> RunReport:
             return _drive(store, session, options, on)
 
 
-def stopped(error: KoptError, go_on: str) -> KoptError:
-    """Return what is told of an error that has paused a run: also how to go on."""
+def stopped(error: KoptError, paused: str, again: NextCommand) -> KoptError:
+    """Return what is told of an error that has paused a run or a study: also how to go on."""
     kind = type(error) if isinstance(error, ToolError | InfraError) else SetupError
     if isinstance(error, CallFailed) and error.kind == "time":
         kind = BackendUnavailable
-    return kind(f"{error} ({go_on})")
+    return kind(f"{error} ({paused} is paused; go on with: {again.by(program_name()).shell})")
 
 
 def _nothing_left(run: RunState) -> str:
@@ -257,26 +254,19 @@ def _drive(
     """
     name, quiet = store.folder.name, options.is_quiet(session)
     if not quiet:
-        click.echo(f"{name} of {store.reader.state().settings.kernel}", err=True)
-        if options.models.exists(session.settings):
-            click.echo(f"budget: {store.reader.state().settings.budget}", err=True)
-        else:
-            click.echo(NO_MODELS if options.no_models else NO_KEY, err=True)
-            if store.reader.state().settings.search.strategy == "maic_rl":
-                click.echo(NOTHING_DRAWN, err=True)
-        if options.models.recording is not None:
-            click.echo(REPLAYED.format(options.replay), err=True)
+        say_who_is_asked(store, session, options)
     again = resuming(name, store.reader.state().settings.problems)
-    go_on = f"{name} is paused; go on with: {again.shell}"
+    if options.no_models:
+        again = replace(again, words=(*again.words, "--no-models"))
     site = EvaluationSite(opened.device, opened.timer, session.settings, store.artifacts)
     try:
         with run_progress(quiet, store.reader.events()) as callbacks:
             place = RunPlace(replace(site, say=callbacks.say), options.models)
             drive_run(store, place, callbacks.on_event)
     except KeyboardInterrupt as stop:
-        raise Interrupted(f"interrupted; {go_on}") from stop
+        raise Interrupted(f"interrupted; {name} is paused", again) from stop
     except KoptError as error:
-        raise stopped(error, go_on) from error
+        raise stopped(error, name, again) from error
     finally:
         write_reports(store.reader, store.folder, session.settings)
     recording = options.models.recording

@@ -24,7 +24,7 @@ from kopt.config.termination import terminated_as_by_ctrl_c
 from kopt.kernels.record import Record
 from kopt.tools.facts.next_command import NextCommand
 
-from .starting import wipe
+from .starting import program_name, wipe
 from .terminal import terminal_console
 
 Result = TypeVar("Result", bound=Record)
@@ -56,9 +56,9 @@ class Session:
             print_view(view)
             following = [one for one in then if one is not None]
             for one in following[1:]:
-                click.echo(one.line(self.problems, _program(), "Later"))
+                click.echo(one.line(self.problems, program_name(), "Later"))
             for one in following[:1]:
-                click.echo(one.line(self.problems, _program()))
+                click.echo(one.line(self.problems, program_name()))
         elif isinstance(result, Record):
             print_record(result)
         else:
@@ -102,13 +102,6 @@ class Session:
             raise
         self.show(result, view(result), then(result))
         return result
-
-
-def _program() -> str:
-    """Return how a shell finds kopt: by its name, or by the path that it was called by."""
-    called = sys.argv[0]
-    is_found = Path(called).name != "kopt" or shutil.which("kopt") is not None
-    return "kopt" if is_found else called
 
 
 def command_body(

@@ -1,9 +1,11 @@
-"""The first line on a terminal: a command answers before its modules are read.
+"""How kopt was called, and the first line on a terminal, before the command's modules are read.
 
-It stands on stderr, and is wiped before the command itself writes anything.
+The line stands on stderr, and is wiped before the command itself writes anything.
 """
 
+import shutil
 import sys
+from pathlib import Path
 
 SILENT = frozenset(("completion", "help", "serve", "setup"))
 """Commands that answer at once, or speak to a program."""
@@ -26,3 +28,10 @@ def wipe() -> None:
     if text:
         sys.stderr.write(f"\r{' ' * len(text)}\r")
         sys.stderr.flush()
+
+
+def program_name() -> str:
+    """Return how a shell finds kopt: by its name, or by the path that it was called by."""
+    called = sys.argv[0]
+    is_found = Path(called).name != "kopt" or shutil.which("kopt") is not None
+    return "kopt" if is_found else called

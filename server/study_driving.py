@@ -24,6 +24,7 @@ from kopt.search.study.plan import ABLATIONS, WITHOUT_MODELS, StudyPlan, make_ar
 from kopt.search.study.study_folder import drive_cell
 from kopt.search.study.study_page import write_study
 from kopt.search.study.study_report import StudyReport, report_study
+from kopt.tools.facts.next_command import NextCommand
 
 from .exits import Interrupted
 from .knowledge_access import read_base_file
@@ -183,7 +184,8 @@ def drive_study(
     """
     settings, quiet = session.settings, options.is_quiet(session)
     site = EvaluationSite(opened.device, opened.timer, settings, open_artifacts(settings.home))
-    go_on = f"{plan.id} is paused; go on with: kopt study --resume {plan.id}"
+    resume = ("kopt", "study", "--resume", plan.id)
+    again = NextCommand(resume, "go on with the study").on(settings.problems)
     cells = list(plan.cells())
     try:
         for number, cell in enumerate(cells, start=1):
@@ -195,9 +197,9 @@ def drive_study(
             target = read_targets(plan, settings)[cell.kernel]
             _say(quiet, f"  {_result_words(read_standing(cell, target, settings))}")
     except KeyboardInterrupt as stop:
-        raise Interrupted(f"interrupted; {go_on}") from stop
+        raise Interrupted(f"interrupted; {plan.id} is paused", again) from stop
     except KoptError as error:
-        raise stopped(error, go_on) from error
+        raise stopped(error, plan.id, again) from error
     finally:
         report = report_study(plan, settings)
         write_study(report)

@@ -20,7 +20,6 @@ from kopt.tools.facts.wording import tune_words
 from .views.compile_view import CompiledFile
 
 if TYPE_CHECKING:
-    from kopt.search.reports.run_report import RunReport
     from kopt.search.step.result import StepResult
     from kopt.tools.export.stage import ExportResult
 
@@ -86,12 +85,20 @@ def after_compile(
     return NextCommand(file.call("check"), "against the fp64 oracle")
 
 
+def after_profile(file: NamedFile, status: Status) -> NextCommand:
+    """Return what follows: a search for a kernel that is limited by less."""
+    if status is not Status.PASSED:
+        return file.again("profile")
+    words = ["kopt", "run", "--kernel", file.kernel, "--start", str(file.path)]
+    words += [] if file.arch is None else ["--arch", file.arch]
+    words += [] if file.device == "auto" else ["--device", file.device]
+    return NextCommand(tuple(words), "a search that starts from it")
+
+
 def after_check(file: NamedFile, result: CheckResult) -> NextCommand:
     """Return what follows: the full check, then the time."""
     if result.status is Status.UNSUPPORTED_ON_SIM:
-        return NextCommand(
-            file.call("compile"), "it needs a GPU to be checked: kopt check ... --device cuda:0"
-        )
+        return _on_gpu_alone(file)
     if result.status is not Status.PASSED:
         return file.again("check", *(("--level", "full") if result.level == "full" else ()))
     if result.level == "quick":
@@ -99,8 +106,16 @@ def after_check(file: NamedFile, result: CheckResult) -> NextCommand:
     return NextCommand(file.call("bench"), "its time")
 
 
+def _on_gpu_alone(file: NamedFile) -> NextCommand:
+    """Return what can be done here with a candidate that the simulator cannot run."""
+    why = "it needs a GPU to be checked: kopt check ... --device cuda:0"
+    return NextCommand(file.call("compile"), why)
+
+
 def after_bench(file: NamedFile, result: BenchResult) -> NextCommand:
     """Return what follows: a promotion, a full check, or what limits it."""
+    if result.status is Status.UNSUPPORTED_ON_SIM:
+        return _on_gpu_alone(file)
     if result.status is not Status.PASSED:
         return NextCommand(file.call("check"), "says where it goes wrong")
     if result.is_unproven:
@@ -116,26 +131,6 @@ def after_promotion(file: NamedFile, result: PromotionResult) -> NextCommand:
     if receipt is not None:
         return NextCommand(("kopt", "export", receipt, "--as", "torch"), "the winner as code")
     return NextCommand(file.call("profile"), "what limits it")
-
-
-def after_run(report: "RunReport", start: Path | None = None) -> tuple[NextCommand, ...]:
-    """Return what follows: the winner as code and its time, or what the start or the run lacks.
-
-    Args:
-        report: Of the run.
-        start: The file that its starting kernel came from; None where the caller does not know.
-    """
-    if report.winner is not None:
-        export = ("kopt", "export", report.run, "--as", "torch")
-        bench = ("kopt", "bench", str(report.winner_path), "--kernel", report.kernel, "--promote")
-        as_code = NextCommand(export, "the winner as code")
-        timed = NextCommand(bench, "on a GPU: its speed, and a receipt")
-        return (as_code, timed) if report.gpu is None else (as_code,)
-    first = next(iter(report.population), None)
-    is_broken = first is not None and first.status not in (None, Status.PASSED)
-    if start is not None and is_broken:
-        return (NamedFile(start, report.kernel, device=report.device).again("check"),)
-    return (NextCommand(("kopt", "runs", "report", report.run), "what was tried, as a page"),)
 
 
 def after_step(result: "StepResult", files: Sequence[Path]) -> NextCommand:

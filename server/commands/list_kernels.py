@@ -19,6 +19,7 @@ from kopt.server.find_case import has_baseline
 from kopt.server.options import arch_or_none_option
 from kopt.server.session import Session, command_body
 from kopt.server.views.tables import NOTHING, View, grid
+from kopt.tools.facts.next_command import NextCommand
 
 EPILOG = """\b
 Examples:
@@ -75,7 +76,8 @@ def command(session: Session, arch: str | None, text: str | None) -> int:
         "arch": gpu.arch,
         "kernels": [asdict(row) for row in rows],
     }
-    session.show(document, _view(rows, gpu))
+    shown = [NextCommand(("kopt", "show", row.kernel), "or another of these") for row in rows[:1]]
+    session.show(document, _view(rows, gpu), *shown)
     return ExitCode.PASSED
 
 
@@ -115,7 +117,7 @@ def _view(rows: Sequence[KernelRow], gpu: GpuSpec) -> View:
     yield table
     yield Text(
         f"floor: bytes / {gpu.dram_bandwidth_gb_s:,.0f} GB/s of {gpu.name}, computed; an empty"
-        f" kernel takes {gpu.null_kernel_us} us. Next: kopt show ID",
+        f" kernel takes {gpu.null_kernel_us} us.",
         style="dim",
     )
 

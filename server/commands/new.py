@@ -139,14 +139,21 @@ def import_view(result: ImportResult) -> View:
         yield Text(f"  ! {warning}")
 
 
-def _after(result: ImportResult) -> NextCommand | None:
+def _after(result: ImportResult) -> NextCommand:
     if result.launches is None:
-        return None
+        return _skeleton(result)
     reference = str(Path(result.folder) / "reference.cu")
     return NextCommand(
         ("kopt", "check", reference, "--level", "full", "--device", "sim"),
         "to see that its first kernel is right",
     )
+
+
+def _skeleton(result: ImportResult) -> NextCommand:
+    """Return what writes the kernel that the import could not, as far as its arguments."""
+    words = ("kopt", "show", result.workloads[0].kernel, "--skeleton")
+    reference = str(Path(result.folder) / "reference.cu")
+    return NextCommand(words, "to fill in", into=reference).on(Path(result.folder).parent)
 
 
 def _source_of(source: str) -> tuple[str, tuple[str, ...]]:

@@ -21,6 +21,7 @@ from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.profile_view import profile_choices_view, profile_view
 from kopt.server.views.tables import View
+from kopt.server.what_next import NamedFile, after_profile
 from kopt.server.work.stages import profile, profile_choices
 from kopt.tools.profiling.stage import ProfileRequest
 
@@ -81,7 +82,9 @@ def command(session: Session, options: ProfileOptions) -> int:
         request = ProfileRequest(case, counters=options.counters, progress=show)
         run = profile_choices if options.tune.every else profile
         result = run(request, opened, session.settings)
-    session.show(result, _view(str(options.file), result))
+    tune = None if options.tune.every else options.tune.values
+    file = NamedFile(options.file, result.kernel, tune, options.device, options.arch)
+    session.show(result, _view(str(options.file), result), after_profile(file, result.status))
     return exit_code_of(result.status)
 
 

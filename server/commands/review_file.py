@@ -29,6 +29,7 @@ from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.review_page import review_markdown, review_view
 from kopt.server.work.stages import review, review_torch
+from kopt.tools.facts.next_command import NextCommand
 from kopt.tools.facts.wording import short_id
 from kopt.tools.review.extension_call import (
     ExtensionCall,
@@ -168,8 +169,12 @@ def command(session: Session, options: ReviewOptions) -> int:
         _write(path, review_markdown(result))
         return result
 
-    found = session.show_growing(make, review_view, _amount)
+    found = session.show_growing(make, review_view, _amount, _page_of)
     return ExitCode.INTERRUPTED if found is None else _EXIT_CODES[found.answer]
+
+
+def _page_of(result: ReviewResult) -> NextCommand:
+    return NextCommand(("cat", result.page_path or ""), "what the answer rests on")
 
 
 @dataclass(frozen=True)

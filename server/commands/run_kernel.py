@@ -13,6 +13,7 @@ from kopt.search.records.budget import UNLIMITED
 from kopt.search.reports.run_report import RunReport
 from kopt.server.all_runs import all_runs_view, run_all
 from kopt.server.exits import ExitCode
+from kopt.server.next_of_run import after_run
 from kopt.server.opened_device import DeviceChoice
 from kopt.server.options import device_arch_option, device_option
 from kopt.server.run_driving import (
@@ -27,7 +28,6 @@ from kopt.server.session import Session, command_body
 from kopt.server.spending import warn_of_eaten_dollar
 from kopt.server.suite_search import SuiteSearch, suite_searches
 from kopt.server.views.run_view import run_view
-from kopt.server.what_next import after_run
 from kopt.tools.facts.next_command import NextCommand
 
 EPILOG = """\b

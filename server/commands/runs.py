@@ -14,18 +14,17 @@ from kopt.config.errors import SetupError, ToolError
 from kopt.search.reports.contents import read_contents
 from kopt.search.reports.files import export_lines, write_reports
 from kopt.search.reports.markdown import render_markdown
-from kopt.search.reports.next_steps import next_commands
 from kopt.search.reports.page import render_page
 from kopt.search.reports.removal import RunRemoval, RunSelection, plan_removal, remove_runs
 from kopt.search.reports.run_list import list_runs
-from kopt.search.reports.run_report import RunReport, report_run, view_run
+from kopt.search.reports.run_report import report_run, view_run
 from kopt.server.exits import ExitCode
 from kopt.server.lazy_group import NamingGroup
+from kopt.server.next_of_run import after_run
 from kopt.server.session import Session, command_body, print_document, print_view
 from kopt.server.spending import can_be_asked
 from kopt.server.views.removal_view import removal_view
 from kopt.server.views.run_view import run_view, runs_table
-from kopt.server.what_next import after_run
 from kopt.tools.facts.next_command import NextCommand
 
 EPILOG = """\b
@@ -116,15 +115,9 @@ def show(session: Session, run: str) -> int:
     """Show one run: ranking, statuses, winner. Works while it is running, too."""
     with view_run(run, session.settings) as (reader, folder):
         report = report_run(reader, folder)
-    session.show(report, run_view(report), *_following(report))
+    following = (one.on(report.problems) for one in after_run(report))
+    session.show(report, run_view(report), *following)
     return ExitCode.PASSED
-
-
-def _following(report: RunReport) -> tuple[NextCommand, ...]:
-    """Return what follows: how to go on with an unfinished run, else what to do with its finds."""
-    if report.status in ("running", "paused", "interrupted"):
-        return next_commands(report)[:1]
-    return tuple(one.on(report.problems) for one in after_run(report))
 
 
 @command.command(

@@ -1,6 +1,5 @@
 """`kopt step`: one round of a search, with candidates of your own or kopt's."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +20,10 @@ from kopt.server.opened_device import DeviceChoice, opened_device
 from kopt.server.options import device_option
 from kopt.server.run_progress import run_progress, waiting_lines
 from kopt.server.session import Session, command_body
+from kopt.server.starting import program_name
 from kopt.server.views.step_view import step_view
 from kopt.server.what_next import after_step
+from kopt.tools.facts.next_command import NextCommand
 
 EPILOG = """\b
 Examples:
@@ -158,16 +159,22 @@ def _step(
             hooks = StepHooks(on_event=callbacks.on_event, on_run=name, say=callbacks.say)
             return take_step(request, settings, site, hooks)
     except KeyboardInterrupt as stop:
-        raise Interrupted(f"interrupted{_go_on(runs)}") from stop
+        if not runs:
+            raise Interrupted("interrupted") from stop
+        again = _finishing(runs[0], settings)
+        raise Interrupted(f"interrupted; {runs[0]} is paused", again) from stop
     except (SetupError, InfraError) as error:
-        raise type(error)(f"{error}{_go_on(runs)}") from error
+        if not runs:
+            raise
+        finish = _finishing(runs[0], settings).by(program_name()).shell
+        paused = f"{runs[0]} is paused, finish the step with: {finish}"
+        raise type(error)(f"{error}; {paused}") from error
 
 
-def _go_on(runs: Sequence[str]) -> str:
-    """Return how a step that was cut short is finished; nothing where it had not begun."""
-    if not runs:
-        return ""
-    return f"; {runs[0]} is paused, finish the step with: kopt step --run {runs[0]}"
+def _finishing(run: str, settings: Settings) -> NextCommand:
+    """Return how a step that was cut short is finished."""
+    command = NextCommand(("kopt", "step", "--run", run), "finish the step")
+    return command.on(settings.problems)
 
 
 def _exit_code(result: StepResult) -> ExitCode:

@@ -15,6 +15,7 @@ from kopt.server.knowledge_access import read_document
 from kopt.server.opened_device import DeviceChoice, opened_device
 from kopt.server.options import device_arch_option, device_option
 from kopt.server.run_progress import waiting_lines
+from kopt.server.same_call import same_call
 from kopt.server.session import Session, command_body
 from kopt.server.study_driving import (
     REPEATS,
@@ -30,6 +31,7 @@ from kopt.server.study_driving import (
     without_models,
 )
 from kopt.server.views.study_view import forecast_view, study_view
+from kopt.tools.facts.next_command import NextCommand
 
 EPILOG = """\b
 Examples:
@@ -127,7 +129,8 @@ def command(session: Session, options: StudyOptions) -> int:
     if options.dry_run:
         return _show_forecast(session, options)
     report = _begun(session, options) if options.resume is None else _resumed(session, options)
-    session.show(report, study_view(report))
+    page = NextCommand(("cat", f"{report.folder}/study.md"), "every run, and what it cost")
+    session.show(report, study_view(report), page)
     return ExitCode.PASSED
 
 
@@ -169,5 +172,9 @@ def _show_forecast(session: Session, options: StudyOptions) -> int:
         plan = plan_of_study(asked, on)
         gpu = on.device.gpu or gpu_for_arch(on.arch)
     forecast = forecast_study(plan, session.settings, gpu)
-    session.show(forecast, forecast_view(forecast))
+    lacks_key = not forecast.can_begin
+    more = ("--no-models",) if lacks_key and not options.arm else ()
+    begins = same_call("begins it", without=("dry_run",), more=more)
+    can_begin = forecast.can_begin or bool(more)
+    session.show(forecast, forecast_view(forecast), begins if can_begin else None)
     return ExitCode.PASSED

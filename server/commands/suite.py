@@ -9,6 +9,7 @@ import click
 from kopt.config.errors import SetupError, ToolError
 from kopt.server.exits import ExitCode
 from kopt.server.options import device_arch_option, device_option
+from kopt.server.same_call import same_call
 from kopt.server.session import Session, command_body
 from kopt.server.suite_driving import (
     SuiteOptions,
@@ -250,8 +251,8 @@ def _next(options: ScoreOptions) -> NextCommand | None:
     """Return the command that shows more; None where a page was asked for."""
     if options.html is not None or options.folder is None:
         return None
-    words = ("kopt", "suite", "score", str(options.folder), "--html", "score.html")
-    return NextCommand(words, "every task, and the curve of fast_p")
+    why = "every task, and the curve of fast_p"
+    return same_call(why, more=("--html", "score.html"))
 
 
 def _write_page(path: Path, found: SuiteScore) -> None:

@@ -12,7 +12,6 @@ from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.status import Status
 from kopt.search.records.best_known import BestKnown
 from kopt.search.reports.candidate_report import CandidateReport
-from kopt.search.reports.next_steps import resuming
 from kopt.search.reports.run_list import RunList, RunSummary
 from kopt.search.reports.run_report import RunFacts, RunReport
 from kopt.search.reports.sections import copy_facts, worth
@@ -225,8 +224,7 @@ def _ending(report: RunReport) -> Text:
             style="bold green",
         )
     if report.status in ("paused", "interrupted", "budget"):
-        again = resuming(report.run, report.problems)
-        return Text(f"No winner yet; go on with: {again.shell}")
+        return Text("No winner yet.")
     if report.status == "running":
         return Text("Still running.")
     finalists = [entry for entry in report.population if entry.full_status is not None]

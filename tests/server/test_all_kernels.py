@@ -7,6 +7,7 @@ import pytest
 from kopt.config.errors import BackendUnavailable, InfraError, KoptError, SetupError
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
+from kopt.search.reports.next_steps import resuming
 from kopt.search.reports.run_report import RunReport, report_run
 from kopt.search.rounds.advance import run_search
 from kopt.server.all_runs import all_runs_view, run_all
@@ -86,7 +87,7 @@ def test_ctrl_c_shows_what_was_done_and_how_to_go_on(
 
     def run(kernel: str) -> RunReport:
         if kernel == every[1]:
-            raise Interrupted("interrupted; run-2 is paused; go on with: kopt run --resume run-2")
+            raise Interrupted("interrupted; run-2 is paused", resuming("run-2", None))
         return report
 
     found = run_all(every, run)

@@ -46,7 +46,9 @@ def test_plan_follows_the_options_and_is_one_document(kopt: Kopt) -> None:
 
 def test_of_all_kernels_each_has_a_plan_and_the_sum_is_told(kopt: Kopt) -> None:
     ending = kopt("run", "--all", "--device", "sim", "--dry-run")
-    assert ending.stdout.rstrip().splitlines()[-1].startswith("all ")
+    total, then = ending.stdout.rstrip().splitlines()[-2:]
+    assert total.startswith("all ")
+    assert then.startswith("Next: kopt run --all --device sim  #")
     document = kopt("run", "--all", "--device", "sim", "--dry-run", "--json").document
     assert document["schema"] == "kopt.run-plans/1"
     assert len({one["kernel"] for one in document["plans"]}) == len(document["plans"]) > 20

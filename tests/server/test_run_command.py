@@ -1,6 +1,7 @@
 """`kopt run` and `kopt runs` over scripted evaluations: endings, resuming, labels, exports."""
 
 import json
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -104,11 +105,16 @@ def test_a_run_without_winner_ends_with_1_and_says_why(kopt: Kopt, script: Scrip
     assert "incorrect: row 3 is wrong" in ending.stdout
 
 
-def test_ctrl_c_says_how_to_go_on_and_resuming_finishes(kopt: Kopt, script: Script) -> None:
+@pytest.mark.parametrize("asked", [(), ("--no-models",)])
+def test_ctrl_c_says_how_to_go_on_and_resuming_finishes(
+    kopt: Kopt, script: Script, asked: tuple[str, ...]
+) -> None:
+    """A run that was to ask no model is not gone on with by one, key or not."""
     script(_stopped_at(3))
-    ending = kopt("run", "--kernel", KERNEL)
+    ending = kopt("run", "--kernel", KERNEL, *asked)
     assert (ending.code, ending.stdout) == (ExitCode.INTERRUPTED, "")
-    go_on = ending.stderr.strip().split("go on with: kopt ")[1].split()
+    go_on = shlex.split(ending.stderr.split("Next: kopt ")[1], comments=True)
+    assert tuple(go_on[3:]) == asked
     script(_smaller_blocks_are_faster)
     assert kopt(*go_on).code == ExitCode.PASSED
 

@@ -104,7 +104,7 @@ def test_study_interrupted_within_a_run_goes_on_there_and_pays_nothing_twice(
     ending, before = play("--arm", "full", "--arm", "memory_off")
     assert ending.code == ExitCode.INTERRUPTED
     (folder,) = (home / "studies").iterdir()
-    assert f"go on with: kopt study --resume {folder.name}" in ending.stderr
+    assert f"Next: kopt study --resume {folder.name} " in ending.stderr
     assert "profiling #" in ending.stderr  # what a run says beside its events
     assert "1 of 2 runs have ended" in (folder / "study.md").read_text("utf-8")
     monkeypatch.setattr(study_driving, "drive_cell", drive_cell)

@@ -29,6 +29,10 @@ class NextCommand:
             return self
         return replace(self, words=(*self.words, "--problems", str(problems)))
 
+    def by(self, program: str) -> "NextCommand":
+        """Return the command, if it is one of kopt's, with what a shell finds kopt by."""
+        return replace(self, words=(program, *self.words[1:])) if self.words[0] == "kopt" else self
+
     def line(self, problems: Path | None = None, program: str = "kopt", label: str = "Next") -> str:
         """Return the last line of a result; what follows the command is a comment of the shell.
 
@@ -38,7 +42,4 @@ class NextCommand:
             label: The word before the command: one of a result's commands is `Next`.
         """
         comment = f"  # {self.why}" if self.why else ""
-        command = self.on(problems)
-        if command.words[0] == "kopt":
-            command = replace(command, words=(program, *command.words[1:]))
-        return f"{label}: {command.shell}{comment}"
+        return f"{label}: {self.on(problems).by(program).shell}{comment}"

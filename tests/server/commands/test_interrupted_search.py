@@ -29,7 +29,7 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize(
-    ("command", "go_on"), [("step", "finish the step with: "), ("run", "go on with: ")]
+    ("command", "go_on"), [("step", "kopt step --run "), ("run", "kopt run --resume ")]
 )
 def test_interrupt_ends_a_search_whose_candidate_hangs(
     kopt: Kopt, command: str, go_on: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -50,9 +50,9 @@ def test_interrupt_ends_a_search_whose_candidate_hangs(
         except subprocess.TimeoutExpired:
             process.kill()
             stderr = process.communicate()[1].decode()
-    assert (process.returncode, go_on in stderr) == (130, True), stderr
     (run,) = kopt("runs", "--json").document["runs"]
-    assert run["status"] == "paused"
+    assert (process.returncode, run["status"]) == (130, "paused"), stderr
+    assert stderr.splitlines()[-1].startswith(f"Next: {go_on}{run['run']}  # "), stderr
 
 
 def test_what_still_runs_is_waited_for_less_long_than_ctrl_c_may_take() -> None:

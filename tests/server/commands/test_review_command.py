@@ -82,7 +82,8 @@ def test_the_answer_comes_first_and_decides_the_exit_code(
     ending = kopt("review", REFERENCE, "--claim", "1.7x", "--kernel", KERNEL, "--page", page)
     assert ending.code == code
     assert ending.stdout.splitlines()[0] == f"{first} b8xh14336: 1.700x."
-    assert ending.stdout.splitlines()[-1] == f"Page: {page}"
+    assert ending.stdout.splitlines()[-2] == f"Page: {page}"
+    assert ending.stdout.splitlines()[-1].startswith(f"Next: cat {page}  #")
     assert page.read_text().splitlines()[2] == f"**{first} b8xh14336: 1.700x.**"
 
 

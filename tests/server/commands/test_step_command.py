@@ -1,5 +1,6 @@
 """`kopt step` over scripted evaluations, and once through the real stages."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,7 @@ def test_ctrl_c_says_how_to_go_on_and_the_next_step_finishes_it(
     steps.answer = interrupted
     ending = kopt("step", "--kernel", KERNEL, file)
     assert (ending.code, ending.stdout) == (ExitCode.INTERRUPTED, "")
-    go_on = ending.stderr.strip().split("finish the step with: kopt ")[1].split()
+    go_on = shlex.split(ending.stderr.split("Next: kopt ")[1], comments=True)
     steps.answer = answer
     finished = kopt(*go_on, "--json").document
     assert [(one["seq"], one["status"]) for one in finished["candidates"]] == [(1, "passed")]

@@ -27,8 +27,12 @@ class TimeLeft:
         done = number - 1
         if done < _LEAST_DONE:
             return ""
-        left_s = (self._clock() - self._began_s) / done * (self._total - done)
-        if left_s < _LEAST_S:
-            return ""
-        words = f"{left_s:.0f} s" if left_s < _IN_MINUTES_S else f"{left_s / 60:.0f} min"
-        return f", about {words} left"
+        return left_words((self._clock() - self._began_s) / done * (self._total - done))
+
+
+def left_words(left_s: float) -> str:
+    """Return `, about 12 s left`; empty below a second."""
+    if left_s < _LEAST_S:
+        return ""
+    words = f"{left_s:.0f} s" if left_s < _IN_MINUTES_S else f"{left_s / 60:.0f} min"
+    return f", about {words} left"

@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from kopt.config.time_left import left_words
 from kopt.search.records.run_state import Event, EventKind
 
 from .run_lines import BestSoFar, orders, prompt_tokens, speed_words, tamed
@@ -55,6 +56,9 @@ class RunWatch:
     evaluated: int = 0
     evaluated_before: int = 0
     """Evaluations that earlier processes did."""
+    done: int = 0
+    """Candidates that were evaluated quickly, of `known` ones: those of an open round included."""
+    known: int = 0
     evaluating: set[int] = field(default_factory=set[int])
     calls: int = 0
     open_calls: int = 0
@@ -68,6 +72,12 @@ class RunWatch:
     _branch_of: dict[int, str] = field(default_factory=dict[int, str])
 
     @property
+    def left_words(self) -> str:
+        """How long the known candidates take at this rate; empty while branches may bring more."""
+        rate = self.evaluations_per_minute
+        return "" if self.branches or not rate else left_words((self.known - self.done) * 60 / rate)
+
+    @property
     def evaluations_per_minute(self) -> float | None:
         """Rate of the process that drives the run now; None in its first second."""
         seconds = (self.now_us - self.begun_us) / 1e6
@@ -78,6 +88,7 @@ class RunWatch:
         """Take one event into account."""
         event = tamed(event)
         self.now_us = event.at_us
+        self.begun_us = self.begun_us or event.at_us  # a step's run may have begun long ago
         self.doing = ""
         data = event.data
         match event.kind:
@@ -85,6 +96,7 @@ class RunWatch:
                 self._begin(event)
             case EventKind.ROUND_STARTED:
                 self.rounds.append(RoundNow(data["round"], data["kind"]))
+                self.known += data["candidates"]
                 self.branches.clear()
                 self.phase = f"round {data['round']} ({data['kind']})"
             case EventKind.ROUND_DONE if self.rounds:
@@ -160,6 +172,8 @@ class RunWatch:
         seq: int = data["candidate"]
         self.evaluating.discard(seq)
         self.evaluated += 1
+        if data["level"] == "quick":
+            self.done, self.known = data["done"], data["known"]
         if orders(data):
             self.best.see(data)
             self.speeds[seq] = speed_words(data) or data["status"]
@@ -196,8 +210,10 @@ def _parts(watch: RunWatch, now_us: int) -> Iterator[RenderableType]:
 
 def _work(watch: RunWatch) -> str:
     rate = watch.evaluations_per_minute
-    words = f"{watch.evaluated} evaluated, {len(watch.evaluating)} under evaluation"
-    return words if rate is None else f"{words}, {rate:.1f} per minute"
+    if not watch.known:
+        return "no candidate yet"
+    words = f"{watch.done} of {watch.known} candidates evaluated, {len(watch.evaluating)} under way"
+    return words if rate is None else f"{words}, {rate:.1f} per minute{watch.left_words}"
 
 
 def _spend(watch: RunWatch) -> str:

@@ -89,3 +89,41 @@ def test_evaluations_per_minute_are_those_of_this_session(events: tuple[Event, .
     done = next(event for event in events if event.kind is EventKind.EVALUATION_DONE)
     watch.see(done.model_copy(update={"at_us": resumed_us + 30_000_000}))
     assert watch.evaluations_per_minute == pytest.approx(2.0)
+
+
+def _at(event: Event, seconds: int, **data: object) -> Event:
+    """Return `event` so many seconds after the epoch, with other data in part."""
+    return event.model_copy(update={"at_us": seconds * 1_000_000, "data": {**event.data, **data}})
+
+
+def test_candidates_are_counted_with_the_time_that_those_ahead_take(
+    events: tuple[Event, ...],
+) -> None:
+    """No time is told while branches may bring more candidates."""
+    first = {event.kind: event for event in reversed(events)}
+    watch = RunWatch()
+    watch.see(_at(first[EventKind.RUN_STARTED], 100))
+    watch.see(_at(first[EventKind.ROUND_STARTED], 100, candidates=1))
+    watch.see(_at(first[EventKind.EVALUATION_DONE], 130, done=1, known=1))
+    assert "1 of 1 candidates evaluated, 0 under way, 2.0 per minute\n" in _screen(watch)
+    watch.see(_at(first[EventKind.ROUND_STARTED], 130, candidates=8))
+    assert "1 of 9 candidates evaluated" in _screen(watch)
+    watch.see(_at(first[EventKind.EVALUATION_DONE], 160, done=2, known=9))
+    assert "2 of 9 candidates evaluated, 0 under way, 2.0 per minute, about 4 min left" in (
+        _screen(watch)
+    )
+    watch.see(_at(first[EventKind.BRANCH_STARTED], 160))
+    assert "left" not in _screen(watch)
+
+
+def test_step_of_a_run_that_began_long_ago_is_timed_from_its_own_first_event(
+    events: tuple[Event, ...],
+) -> None:
+    first = {event.kind: event for event in reversed(events)}
+    watch = RunWatch()
+    assert "no candidate yet" in _screen(watch)
+    watch.see(_at(first[EventKind.ROUND_STARTED], 1000, candidates=2))
+    watch.see(_at(first[EventKind.EVALUATION_DONE], 1030, done=8, known=9))
+    assert "8 of 9 candidates evaluated, 0 under way, 2.0 per minute, about 30 s left" in (
+        _screen(watch)
+    )

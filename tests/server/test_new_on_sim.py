@@ -1,11 +1,15 @@
 """`kopt new` in the sandbox, then a full check of the kernel that it wrote, as a user would."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from kopt.config.errors import ToolError
 from kopt.server.exits import ExitCode
+from kopt.tools.pytorch.importing import problem_folder
 from support.command_line import Kopt
 from support.torch_sources import SOURCES
 
@@ -42,3 +46,33 @@ def test_a_file_that_writes_elsewhere_is_stopped_and_leaves_nothing(
     assert "writes.py:" in made.document["message"]
     assert not target.exists()
     assert not (tmp_path / "problems").exists() or not any((tmp_path / "problems").iterdir())
+
+
+def test_progress_names_each_step_of_six_in_order(kopt: Kopt, tmp_path: Path) -> None:
+    source = tmp_path / "relu.py"
+    source.write_text(SOURCES["relu"], "utf-8")
+    made = kopt("new", source, "-o", tmp_path / "problems")
+    assert made.code == ExitCode.PASSED, made.stderr
+    told = re.findall(r"step (\d) of 6: ", made.stderr)
+    assert told == sorted(told) and (told[0], told[-1]) == ("1", "6")
+
+
+def test_import_without_a_first_kernel_leads_to_one_that_is_to_be_filled_in(
+    kopt: Kopt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> str:
+        raise ToolError("nobody can write this as CUDA")
+
+    monkeypatch.setattr(problem_folder, "emit_candidate", refuse)
+    source = tmp_path / "relu.py"
+    source.write_text(SOURCES["relu"], "utf-8")
+    made = kopt("new", source, "-o", tmp_path / "my problems")
+    assert made.code == ExitCode.PASSED, made.stderr
+    assert "no reference.cu" in made.stdout
+    last = made.stdout.splitlines()[-1].removeprefix("Next: ")
+    *words, into, path = shlex.split(last, comments=True)
+    assert (words[0], into) == ("kopt", ">")
+    Path(path).write_text(kopt(*words[1:]).stdout, "utf-8")
+    checked = kopt("check", path)
+    assert checked.code == ExitCode.FELL_SHORT  # found, compiled and run; its body is empty
+    assert "unwritten" in checked.stdout

@@ -19,7 +19,7 @@ from kopt.tools.pytorch.drawing import stored_name
 from kopt.tools.pytorch.graph import FILE_NAME, Graph
 from kopt.tools.pytorch.torch_library import load_torch
 
-from .exported import ANSWER, PROGRESS, REQUEST, ChildAnswer, ChildFailure, Exported
+from .exported import ANSWER, PROGRESS, REQUEST, ChildAnswer, ChildFailure, Exported, step
 from .exporting import ExportedModule, export_module
 from .fake_run import FakeRun, fake_run
 from .measuring import measure
@@ -67,7 +67,7 @@ def export(
         SetupError: torch is missing.
     """
     load_torch()
-    tell("running the function on fake tensors")
+    tell(step(1, "running the function on fake tensors"))
     found: SizedFunction = function or _guarded(request, lambda: load_function(request))
     return _exported(request, folder, tell, found)
 
@@ -76,18 +76,18 @@ def _exported(
     request: ExportRequest, folder: Path, tell: Callable[[str], None], function: SizedFunction
 ) -> Exported:
     official = _guarded(request, lambda: fake_run(function.build, {}))
-    tell("looking for a small shape")
+    tell(step(2, "looking for a small shape"))
     if request.small is None:
         values = shrink(function, official)
     else:
         values = chosen(function, request.small)
         same_function(function, official, values)
-    tell("exporting it at the small shape")
+    tell(step(3, "exporting it at the small shape"))
     small, draws = _measured(request, function, values)
     measured = [Measured(workload=SMALL if values else OFFICIAL, graph=small.graph)]
     large = small
     if values:
-        tell("exporting it at its own shape")
+        tell(step(4, "exporting it at its own shape"))
         large = _exported_fake(request, function)
         refuse_other(small.graph, large.graph)
         measured.append(Measured(workload=OFFICIAL, graph=large.graph))
@@ -99,7 +99,7 @@ def _exported(
     for file, array in files.items():
         np.save(folder / file, array, allow_pickle=False)
     sized = with_axes(measured, _batch(fake_run(function.build, values)))
-    tell("finding out by what it can be judged")
+    tell(step(5, "finding out by what it can be judged"))
     (folder / FILE_NAME).write_text(sized.graph.model_dump_json(), "utf-8")
     text = ProblemText("function", "", request.precision)
     problem = make_problem(sized, text, folder, sized.batch)

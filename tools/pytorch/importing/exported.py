@@ -13,6 +13,12 @@ from .sizes_as_axes import SizedGraph
 
 REQUEST, PROGRESS, ANSWER = "request.json", "progress.txt", "answer.json"
 """Files in the child's folder: what it is asked, how far it is, what it found."""
+_STEPS = 6
+
+
+def step(number: int, words: str) -> str:
+    """Return the line of progress of an import's step: the child's five, then the writing."""
+    return f"step {number} of {_STEPS}: {words}"
 
 
 class Exported(Record):

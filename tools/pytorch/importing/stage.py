@@ -17,7 +17,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem, tensor_size_bytes
 from kopt.kernels.record import Record
 
-from .exported import Exported
+from .exported import Exported, step
 from .forward_call import ForwardCall
 from .problem_folder import fill_folder, take_constants
 from .problem_making import ProblemText
@@ -104,7 +104,7 @@ def import_function(request: ImportRequest, settings: Settings) -> ImportResult:
     """
     place = place_of(request)
     with TemporaryDirectory(prefix="kopt-import-") as work:
-        request.progress("running the function on fake tensors, in the sandbox")
+        request.progress(step(1, "running the function on fake tensors, in the sandbox"))
         exported = export_in_sandbox(request.export, Path(work), settings, request.progress)
         return write_problem(request, exported, Path(work), place)
 
@@ -126,7 +126,7 @@ def write_problem(
 ) -> ImportResult:
     """Write the folder `place` beside its place and rename it; `work` has the constants."""
     place.parent.mkdir(parents=True, exist_ok=True)
-    request.progress("writing the problem")
+    request.progress(step(6, "writing the problem"))
     with staging_folder(place) as staging:
         inner = staging / place.name  # a problem's folder has its name while it is read
         inner.mkdir()

@@ -9,13 +9,14 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
-from kopt.kernels.problem_loader import load_problem
+from kopt.kernels.problem_loader import load_problem, load_problems
 from kopt.kernels.receipt import Receipt, RepeatedMeasurement
 from kopt.kernels.status import Verdict
 from kopt.tools.bench.bound_files import problem_files
 from kopt.tools.bench.receipt_file import read_receipt, receipt_text
 from kopt.tools.bench.receipt_rule import contradiction
 from kopt.tools.bench.reproduction import problem_of
+from kopt.tools.check.cases import Seeds, plan_cases, without_known
 from support.receipts import FLOOR, measurement, sealed_receipt
 from support.tiny_problem import tiny_candidate, write_tiny_problem
 
@@ -39,6 +40,23 @@ def _claiming(measurements: tuple[RepeatedMeasurement, ...], **fields: Any) -> R
 
 def _six(*speedups: float) -> tuple[RepeatedMeasurement, ...]:
     return tuple(measurement(speedup, number) for number, speedup in enumerate(speedups))
+
+
+@pytest.mark.parametrize("name", [one.name for one in load_problems().values()])
+def test_what_a_full_check_runs_is_enough_for_a_receipt(name: str) -> None:
+    problem, receipt = load_problems()[name], sealed_receipt()
+    (entry,) = receipt.check.workloads
+    planned = plan_cases(problem, problem.workloads, "full", Seeds((1, 2, 3), (11, 12)))
+    cases = without_known(problem, planned, problem.workloads[0])
+    for workload in problem.workloads:
+        own = [case for case in cases if case.workload == workload]
+        counts = {
+            "visible_seeds": len({case.seed for case in own if not case.hidden}),
+            "hidden_seeds": len({case.seed for case in own if case.hidden}),
+            "executions": sum(len(case.runs) for case in own),
+        }
+        check = receipt.check.model_copy(update={"workloads": (entry.model_copy(update=counts),)})
+        assert contradiction(receipt.model_copy(update={"check": check})) is None, workload.name
 
 
 def test_a_receipt_of_agreeing_measurements_stands() -> None:

@@ -180,7 +180,8 @@ CLEARED_LOCAL = FOUND_LOCAL.replace(
 @pytest.mark.parametrize("body", [FOUND_SHARED, FOUND_LOCAL], ids=["shared", "local"])
 def test_memory_that_nothing_wrote_is_not_found_to_be_zero(body: str, gpu: Gpu) -> None:
     result = gpu.check(_source(body))
-    assert result.status is Status.INCORRECT, describe(result)
+    # Where every block finds the fill pattern whole, and stores it, nothing seems to be written.
+    assert result.status in (Status.INCORRECT, Status.UNWRITTEN_OUTPUT), describe(result)
 
 
 def test_local_memory_that_is_cleared_first_is_what_it_was_cleared_to(gpu: Gpu) -> None:

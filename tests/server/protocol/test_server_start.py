@@ -14,7 +14,7 @@ from support.stdio_process import StdioProcess
 HEAVY = ("numpy", "torch", "elftools", "sqlite3", "kopt.kernels.problem_loader")
 STAGES = ("kopt.search", "kopt.tools")
 LOADED_STAGES = {
-    *("kopt.tools.facts", "kopt.tools.facts.fitting"),
+    *("kopt.tools.facts", "kopt.tools.facts.fitting", "kopt.tools.facts.next_command"),
     *("kopt.tools.facts.rendering", "kopt.tools.facts.wording"),
     *("kopt.tools", "kopt.tools.sandbox", "kopt.tools.sandbox.policy"),
 }

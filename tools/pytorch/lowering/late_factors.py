@@ -109,7 +109,7 @@ class _Rewriting:
         early, factor = found
         rows = self.types[factor].shape[:-1]
         shapes = [self.types[one.name].shape for one in chain]
-        is_in_row = node.args[1] in ((-1,), (len(shapes[-1]) - 1,))
+        is_in_row = node.args[1:2] in (((-1,),), ((len(shapes[-1]) - 1,),))  # none: over all
         is_rounded = {self.types[one.name].dtype for one in chain} <= set(_ROUNDED)
         heads = [shape[: len(rows)] for shape in (*shapes, result.shape)]
         if not is_in_row or not is_rounded or any(head != rows for head in heads):

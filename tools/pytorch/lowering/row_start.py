@@ -108,8 +108,8 @@ class RowStart:
         if self.span.threads:
             exact = f"{self.span.length} == ITEMS * {self.span.threads} * VEC"
             yield f"constexpr bool EXACT = {exact};  // all threads have as many packs"
-        if packs:
-            taken = sum(_SIZES.get(one.buffer.dtype, 1) for one in packs)
+        if packs or any("KEEPS" in line for line in body.lines):
+            taken = sum(_SIZES.get(one.buffer.dtype, 1) for one in packs) or _SIZES["float32"]
             yield f"constexpr bool KEEPS = ITEMS * VEC * {taken} <= {_KEPT_BYTES};"
             for one in packs:
                 kept = f"{one.name}_kept[KEEPS ? ITEMS : 1]"

@@ -131,6 +131,37 @@ def test_the_largest_magnitude_is_taken_before_factor_and_rounding() -> None:
     ]
 
 
+@pytest.mark.slow  # g++ reads CUDA's headers
+def test_rows_of_which_no_pack_is_loaded_are_right_too(tmp_path: Path) -> None:
+    nodes = [
+        _node("wide", "expand.default", "s", (ROWS, WIDE), to=MATRIX),
+        _node("square", "mul.Tensor", "wide", "wide", to=MATRIX),
+        _node("total", "sum.dim_IntList", "square", (1,), True, to=NUMBERS),
+        _node("y", "neg.default", "wide", to=MATRIX),
+    ]
+    graph = graph_of({"s": NUMBERS}, nodes, Ref(node="y"), Ref(node="total"))
+    problem = problem_of(graph, {"B": 5, "N": 1})
+    source = emit_candidate(problem, graph, Schedule(frozenset(EARLY)))
+    (workload,) = problem.workloads
+    drawn = Random(1).sample(Case(problem, workload, Candidate(source)).choices, 2)
+    library = PlainLibrary([PlainCase(problem, workload, source, one) for one in drawn], tmp_path)
+    given = np.arange(5, dtype=np.float32)[:, None]
+    for place in range(len(drawn)):
+        made = library.run(place, {"s": given})
+        assert np.array_equal(made["out0"], np.broadcast_to(-given, (5, WIDE)))
+        assert np.allclose(made["out1"], given**2 * WIDE, rtol=1e-5)
+
+
+def test_the_largest_of_all_rows_is_no_factor_s_to_move() -> None:
+    nodes = [
+        *_norm()[:-1],
+        _node("a", "abs.default", "scaled", to=MATRIX),
+        _node("m", "amax.default", "a", to=value_type()),
+    ]
+    graph = graph_of(_inputs(), nodes, Ref(node="m"))
+    assert _ops(with_late_factors(graph)) == _ops(graph)
+
+
 @pytest.mark.parametrize("between", ["int32", "no magnitude", "other rows", "bfloat16 weight"])
 def test_nothing_is_moved_where_results_would_be_others(between: str) -> None:
     nodes, last = _norm(), "y"

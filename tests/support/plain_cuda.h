@@ -20,7 +20,7 @@
 #define __syncthreads plain_cuda::barrier
 #define __uint_as_float std::bit_cast<float>
 #define __float_as_uint std::bit_cast<unsigned>
-#define __shfl_xor_sync(mask, value, distance) plain_cuda::shfl_xor(value, distance)
+#define __shfl_xor_sync(mask, value, distance) plain_cuda::shfl_xor(mask, value, distance)
 
 namespace plain_cuda {
 
@@ -37,18 +37,43 @@ inline int running;
 inline void (*entry)(void**);
 inline void** values;
 
-inline void barrier() { swapcontext(&fibers[running], &host); }
+inline void others_turn() { swapcontext(&fibers[running], &host); }
 
-inline unsigned shuffled[1024];
+inline int threads_of_block, barriers[1024];
 
-// Every thread of the block takes part, as in a warp whose lanes all do.
-inline unsigned shfl_xor(unsigned value, int distance) {
-  const int t = running;
-  shuffled[t] = value;
-  barrier();
-  const unsigned found = shuffled[distance < 32 ? t ^ distance : t];  // of the same warp
-  barrier();
-  return found;
+inline void barrier() {
+  const int own = ++barriers[running];
+  const auto is_behind = [&](int t) { return !is_done[t] && barriers[t] < own; };
+  for (int t = 0; t < threads_of_block; ++t) {
+    while (is_behind(t)) others_turn();
+  }
+}
+
+struct Shuffle {
+  unsigned mask;
+  unsigned given[2];
+  int count;
+};
+inline std::vector<Shuffle> shuffles[1024];  // of each thread, by mask
+
+inline Shuffle& shuffle_of(int t, unsigned mask) {
+  for (Shuffle& one : shuffles[t]) {
+    if (one.mask == mask) return one;
+  }
+  return shuffles[t].emplace_back(Shuffle{mask, {0, 0}, 0});
+}
+
+// The lanes of the mask take part; others may be elsewhere. Each has read a value before any gives
+// the next but one.
+inline unsigned shfl_xor(unsigned mask, unsigned value, int distance) {
+  const int t = running, count = ++shuffle_of(t, mask).count;
+  shuffle_of(t, mask).given[count % 2] = value;
+  for (int lane = 0; lane < 32; ++lane) {
+    const int other = t / 32 * 32 + lane;
+    if (!(mask >> lane & 1) || other >= threads_of_block) continue;
+    while (!is_done[other] && shuffle_of(other, mask).count < count) others_turn();
+  }
+  return shuffle_of(distance < 32 ? t ^ distance : t, mask).given[count % 2];
 }
 
 inline void fiber_main() {
@@ -57,6 +82,7 @@ inline void fiber_main() {
 }
 
 inline void run_with_barriers(int threads) {
+  threads_of_block = threads;
   static std::vector<char> stacks(size_t(1024) * STACK_BYTES);
   for (int t = 0; t < threads; ++t) {
     getcontext(&fibers[t]);
@@ -65,6 +91,8 @@ inline void run_with_barriers(int threads) {
     fibers[t].uc_link = &host;
     makecontext(&fibers[t], fiber_main, 0);
     is_done[t] = false;
+    barriers[t] = 0;
+    shuffles[t].clear();
   }
   for (bool is_any = true; is_any;) {
     is_any = false;

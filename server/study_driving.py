@@ -95,10 +95,11 @@ def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
     common = load_search_settings(options.config).with_beam(options.beam_width, options.rounds)
     common = common.model_copy(update={"strategy": options.strategy or common.strategy})
     usual = WITHOUT_MODELS if options.no_models else tuple(ABLATIONS)
-    of_agents = [one for one in options.arm if one in ABLATIONS and one not in WITHOUT_MODELS]
+    bases = bases_of_study(options)
+    named = (*options.arm, *bases)
+    of_agents = [one for one in named if one in ABLATIONS and one not in WITHOUT_MODELS]
     if options.no_models and of_agents:
         raise ToolError(f"the arm {of_agents[0]} is one of agents: --no-models asks none")
-    bases = bases_of_study(options)
     arms = with_bases(make_arms(options.arm or usual, common), bases, common)
     for file in bases.values():
         read_base_file(file)
@@ -130,7 +131,7 @@ def bases_of_study(options: StudyOptions) -> dict[str, Path]:
     """
     found: dict[str, Path] = {}
     for text in options.base:
-        name, equals, file = text.rpartition("=")
+        name, equals, file = text.partition("=")
         if not equals or Path(text).exists():
             name, file = "", text
         if name in found:

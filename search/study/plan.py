@@ -7,12 +7,12 @@ search, the ablations of the KernelBlaster paper (docs/study.md), and settings o
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from kopt.config.errors import ToolError
-from kopt.config.search_settings import SearchSettings, load_search_settings
+from kopt.config.search_settings import SearchSettings, complete_settings, load_search_settings
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.record import Record
 from kopt.search.records.budget import Budget
@@ -38,6 +38,12 @@ class Arm(Record):
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,19}$")
     search: SearchSettings
+
+    @field_validator("search", mode="before")
+    @classmethod
+    def _of_an_older_study(cls, kept: Any) -> Any:
+        """Take settings that were written before `search` held them all."""
+        return complete_settings(cast(dict[str, Any], kept)) if isinstance(kept, dict) else kept
 
 
 class StudyPlan(Record):
@@ -138,14 +144,15 @@ def make_arms(words: Sequence[str], common: SearchSettings) -> tuple[Arm, ...]:
 def with_bases(
     arms: tuple[Arm, ...], names: Iterable[str], common: SearchSettings
 ) -> tuple[Arm, ...]:
-    """Return the arms, and one that searches as `full` does for each other name of a base.
+    """Return the arms, and one for each other name of a base: an ablation, or as `full` searches.
 
     Raises:
         ToolError: A name is none of an arm, or of one without memory.
     """
     known = {arm.name: arm for arm in arms}
     for name in filter(None, names):
-        arm = known.setdefault(name, _named(name, common))
+        changes = ABLATIONS.get(name, {})
+        arm = known.setdefault(name, _named(name, common.model_copy(update=changes)))
         if arm.search.memory == "off":
             raise ToolError(f"the arm {name} has no memory: it begins as no base")
     return tuple(known.values())

@@ -67,7 +67,7 @@ def _target(_: click.Context, __: click.Parameter, text: str | None) -> Target |
     is_share = text.endswith("%")
     with suppress(ValueError):
         target = float(text.removesuffix("%" if is_share else "x"))
-        if 0.0 < target < (100.5 if is_share else 1000.0):
+        if 0.0 < target < 1000.0 and not (is_share and target > 100.0):
             return (target / 100 if is_share else target), is_share
     raise click.BadParameter(f"{text!r} is no speed such as 1.3x, and no share such as 95%")
 

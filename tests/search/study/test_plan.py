@@ -1,5 +1,6 @@
 """The order of a study's runs; the arms of a study: what each name means, and what is refused."""
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.search_settings import load_search_settings
-from kopt.search.study.plan import ABLATIONS, make_arms, with_bases
+from kopt.search.study.plan import ABLATIONS, StudyPlan, make_arms, with_bases
 from support.study_cases import plan
 
 
@@ -70,6 +71,23 @@ def test_a_base_of_its_own_makes_an_arm_that_searches_as_full_does() -> None:
     assert (tuple(others), added.name, added.search) == (arms, "h100", COMMON)
     with pytest.raises(ToolError, match="memory_off has no memory"):
         with_bases(arms, ["memory_off"], COMMON)
+
+
+def test_a_base_for_an_ablation_makes_no_arm_that_searches_otherwise_than_it_is_called() -> None:
+    arms = make_arms(["full"], COMMON)
+    added = with_bases(arms, ["cycles_only"], COMMON)[-1]
+    assert added == make_arms(["cycles_only"], COMMON)[0]
+    for name in ("memory_off", "minimal"):
+        with pytest.raises(ToolError, match="has no memory"):
+            with_bases(arms, [name], COMMON)
+
+
+def test_a_study_of_before_a_setting_came_is_read_with_the_usual_value() -> None:
+    asked = plan()
+    kept = json.loads(asked.model_dump_json(by_alias=True))
+    for arm in kept["arms"]:
+        del arm["search"]["headroom_stop"]
+    assert StudyPlan.model_validate_json(json.dumps(kept)) == asked
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,11 @@ _ROUNDED = ("float32", "bfloat16", "float16")
 def with_late_factors(graph: Graph) -> Graph:
     """Return a graph of the same function but for rounding; `graph` where nothing can be moved.
 
-    Where a product overflows that the factor would have made smaller, or a factor is infinite, its
-    results differ.
+    Where a product overflows that the factor would have made smaller, or is below 2^-126 and the
+    factor would have made it larger, or a factor is infinite, its results differ.
     """
-    rewriting = _Rewriting({one.name: one.type for one in graph.inputs})
+    taken = frozenset((*(one.name for one in graph.inputs), *(one.name for one in graph.nodes)))
+    rewriting = _Rewriting({one.name: one.type for one in graph.inputs}, taken)
     for node in graph.nodes:
         rewriting.add(node)
     nodes = needed_nodes(rewriting.nodes, graph.outputs)
@@ -38,6 +39,8 @@ class _Rewriting:
     """The nodes so far, in order."""
 
     types: dict[str, ValueType]
+    taken: frozenset[str]
+    """Names of the graph as it was given."""
     nodes: list[Node] = field(default_factory=list[Node])
     _by_name: dict[str, Node] = field(default_factory=dict[str, Node])
     _late: set[str] = field(default_factory=set[str])
@@ -66,7 +69,7 @@ class _Rewriting:
             return ()
         early, factor = found
         kept = Node(
-            name=f"{node.name}_early",
+            name=self._fresh(f"{node.name}_early"),
             op=_PRODUCT,
             args=(Ref(node=early), Ref(node=other)),
             results=node.results,
@@ -117,7 +120,7 @@ class _Rewriting:
         made: list[Node] = []
 
         def then(op: str, read: str, shape: Sequence[object], *rest: Argument, to: str) -> str:
-            name = f"{node.name}_early{len(made) + 1}"
+            name = self._fresh(f"{node.name}_early{len(made) + 1}")
             kind = ValueType.model_validate({"dtype": to, "shape": tuple(shape)})
             kwargs: Mapping[str, Argument] = {"dtype": to} if op == _CAST else {}
             args = (Ref(node=read), *rest)
@@ -139,6 +142,10 @@ class _Rewriting:
             if one.op == _CAST:
                 place = then(_CAST, place, result.shape, to=self.types[one.name].dtype)
         return *made[:-1], made[-1].model_copy(update={"name": node.name, "results": node.results})
+
+    def _fresh(self, name: str) -> str:
+        """Return the name of a new node, which nothing else has."""
+        return self._fresh(f"{name}_") if name in self.taken else name
 
     def _shape(self, made: Sequence[Node], name: str) -> Sequence[object]:
         own = next((one.results[0] for one in made if one.name == name), None)

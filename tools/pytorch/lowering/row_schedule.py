@@ -1,8 +1,9 @@
 """How kernels of rows and tiles are written: the techniques applied, and the values tried.
 
 A technique is called as in the knowledge base (search/knowledge/seed/techniques.yaml). All are
-independent of each other and change how a row is made, never what is computed but for rounding, and
-for a hoisted divisor below 2^-128, whose reciprocal is infinite.
+independent of each other and change how a row is made, never what is computed but for rounding, for
+a hoisted divisor below 2^-128, whose reciprocal is infinite, and for products before a barrier that
+leave the range of float32 where their factor would have kept them in it.
 """
 
 from dataclasses import dataclass

@@ -120,6 +120,13 @@ def test_a_weight_is_multiplied_before_the_factor_of_a_row() -> None:
     assert "scaled" not in {one.name for one in moved.nodes}
 
 
+def test_a_product_is_called_as_nothing_else_is() -> None:
+    inputs = {**_inputs(), "y_early": value_type(WIDE)}
+    nodes = [*_norm(), _node("z", "mul.Tensor", "y", "y_early", to=MATRIX)]
+    moved = with_late_factors(graph_of(inputs, nodes, Ref(node="z")))
+    assert _ops(moved)[-3:] == ["mul sum w", "mul y_early_ y_early", "mul z_early factor"]
+
+
 def test_the_largest_magnitude_is_taken_before_factor_and_rounding() -> None:
     moved = _ops(with_late_factors(_quantised(overwrites=False)))
     assert "view y_early" in moved

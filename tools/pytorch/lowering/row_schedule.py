@@ -89,7 +89,7 @@ class Schedule:
         unfit = {"split_rows"} if reduces else {"cluster_sums", *_MEANWHILE}
         unfit.add("roles_by_block")
         if elements < _SHARED:
-            unfit.add("split_rows")
+            unfit |= {"split_rows", "cluster_sums"}
         return Schedule(self.techniques - unfit)
 
     def for_tiles(self, can_join: bool) -> "Schedule":
@@ -173,7 +173,8 @@ def tried_values(sizes: RowSizes, schedule: Schedule) -> dict[str, tuple[int, ..
     wanted = max(1, sizes.elements // blocks[0] // each)
     is_alone = not (sizes.reduces or sizes.has_groups)
     threads = _FEWER + _THREADS if is_alone else _THREADS
-    usual = next((one for one in threads if one >= wanted), threads[-1])
+    fitting = [one for one in threads if (blocks[0] - 1) * one < _packs(sizes)]
+    usual = next((one for one in fitting if one >= wanted), fitting[-1])  # a default must fit
     place = threads.index(usual)
     near = (place, place - 1, place + 1, place - 2, place + 2)
     powers = [threads[one] for one in near if 0 <= one < len(threads)]
@@ -218,19 +219,24 @@ def _exact(sizes: RowSizes, blocks: int) -> list[int]:
 
 def _split(sizes: RowSizes) -> tuple[int, ...]:
     """Return how many blocks share a row: a pack a thread, or a cluster where they talk."""
-    packs = -(-sizes.elements // _PACK)
+    packs = _packs(sizes)
     if sizes.reduces:
-        return tuple(sorted(_CLUSTERS, key=lambda one: packs % (one * _USUAL_BLOCK) != 0)[:4])
-    counts = dict.fromkeys(-(-packs // threads) for threads in (128, 64, 256, 32, 512))
-    return tuple(one for one in counts if one > 1) or (1,)
+        counts = [one for one in _CLUSTERS if (one - 1) * _THREADS[0] < packs]
+        return tuple(sorted(counts, key=lambda one: packs % (one * _USUAL_BLOCK) != 0)[:4])
+    shares = dict.fromkeys(-(-packs // threads) for threads in (128, 64, 256, 32, 512))
+    return tuple(one for one in shares if one > 1) or (1,)
+
+
+def _packs(sizes: RowSizes) -> int:
+    return -(-sizes.elements // _PACK)
 
 
 def conditions(sizes: RowSizes, schedule: Schedule) -> list[str]:
     """Return what must hold for the values, in the header's expressions."""
     found = ["ROW * ROWS <= 1024"]
     if schedule.is_split:
-        packs = -(-sizes.elements // _PACK)  # a number, so that a choice fits all workloads or none
-        found.append(f"(SPLIT - 1) * ROW < {packs}")
+        # A number, so that a choice fits all workloads or none.
+        found.append(f"(SPLIT - 1) * ROW < {_packs(sizes)}")
     if schedule.is_bounded:
         found.append("ROW * ROWS * MIN_BLOCKS <= 2048")
     return found

@@ -11,7 +11,7 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
 from kopt.tools.pytorch.emit import emit_candidate
 from kopt.tools.pytorch.graph import Argument, Graph, Node, Ref, ValueType
-from kopt.tools.pytorch.lowering.row_schedule import Schedule
+from kopt.tools.pytorch.lowering.row_schedule import RowSizes, Schedule, tried_values
 from support.hand_made_graphs import ROWS, graph_of, problem_of, value_type
 from support.plain_cuda import PlainCase, PlainLibrary
 from support.random_rows import MATRIX, NUMBERS, VECTOR, RowFunction, random_function
@@ -146,3 +146,14 @@ def test_a_result_of_another_row_is_no_result_of_this_one() -> None:
     graph = graph_of({"x": square}, nodes, Ref(node="y"))
     source = emit_candidate(problem_of(graph, {"B": 8}, {"B": 6}), graph)
     assert source.count("kernel: ") == 2
+
+
+@pytest.mark.parametrize(("technique", "reduces"), [("cluster_sums", True), ("split_rows", False)])
+def test_the_first_values_of_shared_rows_leave_no_block_without_a_part(
+    technique: str, reduces: bool
+) -> None:
+    schedule = Schedule(frozenset({technique})).fitting(reduces, 512)
+    assert schedule.is_split and not schedule.fitting(reduces, 511).is_split
+    for elements in range(512, 9000):
+        tried = tried_values(RowSizes(elements, reduces, False, False), schedule)
+        assert (tried["SPLIT"][0] - 1) * tried["ROW"][0] < -(-elements // 8), elements

@@ -111,24 +111,32 @@ def _bench(
     if finding is not None:
         return _failed(result, finding.status, (finding.diagnostic,))
     compared = comparisons(timed)
+    copy, without_copy = _plain_copy(request, case)
     return result.model_copy(
         update={
             **measured_facts(timed),
-            "plain_copy": _plain_copy(request, case),
+            "plain_copy": copy,
             "verdict": compared[0].verdict,
             "comparisons": compared,
             "copy_gb_s": case.device.copy_ceiling_gb_s(),
-            "diagnostics": (*result.diagnostics, *notes(timed)),
+            "diagnostics": (*result.diagnostics, *notes(timed), *without_copy),
         }
     )
 
 
-def _plain_copy(request: BenchRequest, case: TimedCase) -> PlainCopy | None:
+def _plain_copy(
+    request: BenchRequest, case: TimedCase
+) -> tuple[PlainCopy | None, tuple[Diagnostic, ...]]:
+    """Return the copy, or why there is none: it decides nothing, so its failure ends nothing."""
     if not request.copies:
-        return None
+        return None, ()
     request.progress("timing a plain copy of as many bytes")
     model = workload_bytes(case.problem, case.workload)
-    return plain_copy(model, case.device, case.settings)
+    try:
+        return plain_copy(model, case.device, case.settings), ()
+    except (InfraError, ToolError) as error:
+        words = f"no plain copy was timed beside it: {error}"
+        return None, (Diagnostic(severity="note", message=words),)
 
 
 def _timed_case(request: BenchRequest, device: TimingDevice, settings: Settings) -> TimedCase:

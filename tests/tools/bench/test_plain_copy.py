@@ -113,6 +113,18 @@ def test_a_benchmark_has_the_copy_where_it_is_asked_for(
     assert bench_candidate(replace(asked, copies=False), _timer(), settings).plain_copy is None
 
 
+def test_a_copy_that_fails_takes_nothing_of_the_candidate_s_result(
+    problem: Problem, settings: Settings
+) -> None:
+    asked = BenchRequest(Case(problem, problem.workloads[0], CANDIDATE), seed=1, copies=True)
+    timer = _timer()
+    timer.spoils_copy = True
+    result = bench_candidate(asked, timer, settings)
+    assert (result.status, result.plain_copy) == (Status.PASSED, None)
+    assert result.verdict is not None and result.latency is not None
+    assert "no plain copy was timed beside it: the copy is wrong" in str(result.diagnostics)
+
+
 @pytest.mark.parametrize(("candidate_us", "is_doubted"), [(4.7, True), (4.8, False), (6.0, False)])
 def test_a_time_clearly_below_the_copy_is_doubted_and_not_refused(
     problem: Problem, settings: Settings, candidate_us: float, is_doubted: bool

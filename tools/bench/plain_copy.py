@@ -12,7 +12,7 @@ from threading import Lock
 from kopt.config.errors import InfraError, ToolError
 from kopt.config.files import content_hash
 from kopt.config.settings import Settings
-from kopt.kernels.bench_result import PlainCopy
+from kopt.kernels.bench_result import Latency, PlainCopy
 from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem, Workload
@@ -39,6 +39,8 @@ workloads on an H100 (benchmarks/headroom.json)."""
 WORD_BYTES = 16
 _MOST_BYTES = 1 << 30
 """The check of a copy holds some ten times its bytes in the memory of the host."""
+_MOST_SPREAD = 1.1
+"""The slow tenth of a copy's times over the fast one; 1.01 to 1.02 on idle H100 and H200 GPUs."""
 _LEAST_PDL = (9, 0)
 """The first compute capability with programmatic dependent launch."""
 _SEED = 1
@@ -52,7 +54,7 @@ def plain_copy(model: ByteModel, device: TimingDevice, settings: Settings) -> Pl
     None where it would be of more than 1 GiB: such a copy is not measured.
 
     Raises:
-        InfraError: The device failed.
+        InfraError: The device failed, or was not at rest.
         ToolError: The copy does not compile or is wrong.
         SetupError: KOPT_HOME cannot be written.
     """
@@ -72,8 +74,22 @@ def plain_copy(model: ByteModel, device: TimingDevice, settings: Settings) -> Pl
         found = load_kept(settings, key, PlainCopy)
         if found is None:
             found = measure_copy(model.read_bytes, model.written_bytes, device, settings)
+            _refuse_restless(found.latency)
             keep(settings, key, found)
         return found
+
+
+def _refuse_restless(latency: Latency) -> None:
+    """Refuse times that a search would be ended by all day although something else ran beside them.
+
+    Raises:
+        InfraError: They lie too far apart.
+    """
+    low, high = latency.p10_us, latency.p90_us
+    if low is not None and high is not None and high > _MOST_SPREAD * low:
+        raise InfraError(
+            f"its times are spread from {low:.3f} to {high:.3f} us: something else may use the GPU"
+        )
 
 
 def measure_copy(

@@ -6,6 +6,7 @@ import pytest
 
 from kopt.config.errors import InfraError, ToolError
 from kopt.config.settings import Settings
+from kopt.kernels.bench_result import PlainCopy
 from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.kernels.roofline import ByteModel, workload_bytes
@@ -99,9 +100,13 @@ def test_a_copy_beside_other_work_is_no_yardstick_and_is_measured_again(
 ) -> None:
     timer = _timer()
     calm = module.measure_copy(model.read_bytes, model.written_bytes, timer, settings)
-    spread = calm.latency.model_copy(update={"p90_us": 1.2 * calm.latency.p10_us})
+    spread = calm.latency.model_copy(update={"p90_us": 1.2 * (calm.latency.p10_us or 0.0)})
     answers = iter((calm.model_copy(update={"latency": spread}), calm))
-    monkeypatch.setattr(module, "measure_copy", lambda *_: next(answers))
+
+    def answer(*_: object) -> PlainCopy:
+        return next(answers)
+
+    monkeypatch.setattr(module, "measure_copy", answer)
     with pytest.raises(InfraError, match="something else may use the GPU"):
         module.plain_copy(model, timer, settings)
     assert module.plain_copy(model, timer, settings) == calm

@@ -12,6 +12,7 @@ from kopt.search.models.errors import BudgetSpent
 from kopt.search.records.members import Proposal
 from kopt.search.records.run_state import RoundKind, RoundRow, StopReason
 from kopt.search.selection.beam import find_ties
+from kopt.search.selection.ranking import rank_unrefuted
 from kopt.search.selection.stopping import (
     FinishedRound,
     broken_start,
@@ -31,8 +32,33 @@ Judge = Callable[[RunContext], Stop | None]
 """Says whether the search ends after the round that has just been evaluated."""
 
 
+_AS_FAST_AS_CAN_BE: tuple[StopReason, ...] = ("roofline", "headroom")
+"""Reasons for which the leader must be right, not only quick."""
+
+
 def judge_search(context: RunContext) -> Stop | None:
-    """End the search at a limit, or where a further round would not pay."""
+    """End the search at a limit, or where a further round would not pay.
+
+    A leader that is as fast as can be ends it once the full check has passed, which the end of the
+    run would ask for anyway: one that is fast because it is wrong must not.
+    """
+    stop = _judged(context)
+    while stop is not None and stop[0] in _AS_FAST_AS_CAN_BE and _check_leader(context):
+        stop = _judged(context)
+    return stop
+
+
+def _check_leader(context: RunContext) -> bool:
+    """Put the leader to the full check; False where that was done before."""
+    leader = next(iter(rank_unrefuted(context.members())), None)
+    if leader is None or leader.full is not None:
+        return False
+    context.search.store.queue.add([leader.seq], "full")
+    context.evaluations.drain("full")
+    return True
+
+
+def _judged(context: RunContext) -> Stop | None:
     rounds = context.search.store.reader.rounds()
     planned = [one.number for one in rounds if one.kind == "agents"]
     number = context.state().round

@@ -15,7 +15,7 @@ from kopt.search.reports.sections import facts
 from kopt.search.rounds.advance import run_search
 from kopt.server.run_lines import BestSoFar, event_line
 from support.bench_results import H100
-from support.populations import timed, with_value
+from support.populations import failed, timed, with_value
 from support.scripted_runs import new_store, search
 
 COPY_US = 1.0
@@ -63,6 +63,18 @@ def test_a_run_ends_with_the_copy_and_spends_less_than_one_that_does_not_look(
     assert other.stop_reason != "headroom"
     assert report.winner == every.winner == 1
     assert (report.evaluated, every.evaluated) == (4, 7)
+
+
+def test_a_leader_that_is_fast_because_it_is_wrong_does_not_end_the_search(tmp_path: Path) -> None:
+    class WrongInFull(Answers):
+        def __call__(self, job: EvaluationJob) -> Evaluation:
+            answer = super().__call__(job)
+            is_best = answer.values == _beside_copy(BEST_US).values
+            return failed() if is_best and job.level == "full" else answer
+
+    state, report, _ = _run(tmp_path, WrongInFull())
+    assert (state.status, report.evaluated) == ("done", 7)
+    assert report.winner not in (None, 1)
 
 
 def test_a_run_tells_the_copy_at_its_first_time_and_in_its_report(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ The logarithm of a speed is the sum of what its kernel gives (standard deviation
 from random import Random
 from statistics import fmean
 
-from kopt.search.study.study_statistics import Grid, Place, interval_of
+from kopt.search.study.study_statistics import Place, RunGrid, interval_of
 
 STUDIES, DRAWS = 400, 400
 SIZES = ((2, 2), (3, 2), (4, 2), (4, 3), (6, 4), (10, 3))
@@ -17,14 +17,14 @@ SIZES = ((2, 2), (3, 2), (4, 2), (4, 3), (6, 4), (10, 3))
 
 def coverage(kernels: int, repeats: int) -> float:
     """Return the share of simulated studies whose 95 % interval of the mean holds 0."""
-    return fmean(_holds(Grid(_names(kernels), tuple(range(repeats))), n) for n in range(STUDIES))
+    return fmean(_holds(RunGrid(_names(kernels), tuple(range(repeats))), n) for n in range(STUDIES))
 
 
 def _names(count: int) -> tuple[str, ...]:
     return tuple(f"kernel_{number}" for number in range(count))
 
 
-def _holds(grid: Grid, seed: int) -> bool:
+def _holds(grid: RunGrid, seed: int) -> bool:
     random = Random(seed)
     of_kernel = {kernel: random.gauss(0.0, 0.5) for kernel in grid.kernels}
     of_repeat = {repeat: random.gauss(0.0, 0.2) for repeat in grid.repeats}

@@ -53,12 +53,12 @@ class ExpressionError(ValueError):
 
 
 @dataclass(frozen=True)
-class Node:
+class ExpressionNode:
     """One operation: `kind` is number, name, bool, an operator, a function, or compare."""
 
     kind: str
     position: int
-    children: tuple["Node", ...] = ()
+    children: tuple["ExpressionNode", ...] = ()
     value: int = 0
     name: str = ""
     operators: tuple[str, ...] = ()
@@ -94,7 +94,7 @@ class _Parser:
         self._index = 0
         self._depth = 0
 
-    def whole(self) -> Node:
+    def whole(self) -> ExpressionNode:
         node = self._level(0)
         token = self._peek()
         if token.kind != "end":
@@ -119,14 +119,14 @@ class _Parser:
         yield
         self._depth -= 1
 
-    def _level(self, level: int) -> Node:
+    def _level(self, level: int) -> ExpressionNode:
         """Read operands and what joins them at `level` of `_LEVELS` or tighter."""
         if level == len(_LEVELS):
             return self._operand()
         if level == _COMPARISON and (token := self._take("not")):
             with self._within(token):
                 operand = _require(self._level(level), predicate=True)
-            return Node("not", token.position, (operand,), is_predicate=True)
+            return ExpressionNode("not", token.position, (operand,), is_predicate=True)
         parts = [self._level(level + 1)]
         signs: list[_Token] = []
         while token := self._take(*_LEVELS[level]):
@@ -136,13 +136,15 @@ class _Parser:
             parts.append(self._level(level + 1))
         return _joined(level, parts, signs) if signs else parts[0]
 
-    def _operand(self) -> Node:
+    def _operand(self) -> ExpressionNode:
         token = self._peek()
         self._index += 1
         if token.kind == "op" and token.text in ("-", "+"):
             with self._within(token):
                 operand = _require(self._operand(), predicate=False)
-            return Node(token.text, token.position, (Node("number", token.position), operand))
+            return ExpressionNode(
+                token.text, token.position, (ExpressionNode("number", token.position), operand)
+            )
         if token.kind == "number":
             return _number(token)
         if token.kind == "name":
@@ -158,9 +160,11 @@ class _Parser:
         if self._take(")") is None:
             raise ExpressionError(f"the {opening.text!r} is not closed", opening.position)
 
-    def _named(self, token: _Token) -> Node:
+    def _named(self, token: _Token) -> ExpressionNode:
         if token.text in ("true", "false"):
-            return Node("bool", token.position, value=int(token.text == "true"), is_predicate=True)
+            return ExpressionNode(
+                "bool", token.position, value=int(token.text == "true"), is_predicate=True
+            )
         if token.text in ("and", "or", "not"):
             raise ExpressionError(f"{token.text!r} has nothing before it", token.position)
         opening = self._take("(")
@@ -168,9 +172,9 @@ class _Parser:
             return self._call(token, opening)
         if token.text in FUNCTIONS:
             raise ExpressionError(f"{token.text} needs its arguments", token.position)
-        return Node("name", token.position, name=token.text)
+        return ExpressionNode("name", token.position, name=token.text)
 
-    def _call(self, token: _Token, opening: _Token) -> Node:
+    def _call(self, token: _Token, opening: _Token) -> ExpressionNode:
         if token.text not in FUNCTIONS:
             reason = f"no function is called {token.text!r}; there are {', '.join(FUNCTIONS)}"
             raise ExpressionError(reason, token.position)
@@ -184,32 +188,34 @@ class _Parser:
             wanted = str(least) if least == most else f"{least} to {most}"
             reason = f"{token.text} takes {wanted} arguments, not {len(arguments)}"
             raise ExpressionError(reason, token.position)
-        return Node(token.text, token.position, tuple(arguments))
+        return ExpressionNode(token.text, token.position, tuple(arguments))
 
 
-def _joined(level: int, parts: list[Node], signs: list[_Token]) -> Node:
+def _joined(level: int, parts: list[ExpressionNode], signs: list[_Token]) -> ExpressionNode:
     for part in parts:
         _require(part, predicate=level < _COMPARISON)
     last = signs[-1]
     if level < _COMPARISON:
-        return Node(last.text, last.position, tuple(parts), is_predicate=True)
+        return ExpressionNode(last.text, last.position, tuple(parts), is_predicate=True)
     if level == _COMPARISON:
         operators = tuple(sign.text for sign in signs)
-        node = Node("compare", last.position, tuple(parts), operators=operators, is_predicate=True)
+        node = ExpressionNode(
+            "compare", last.position, tuple(parts), operators=operators, is_predicate=True
+        )
         return node
     left = parts[0]
     for sign, right in zip(signs, parts[1:], strict=True):
-        left = Node(sign.text, sign.position, (left, right))
+        left = ExpressionNode(sign.text, sign.position, (left, right))
     return left
 
 
-def _number(token: _Token) -> Node:
+def _number(token: _Token) -> ExpressionNode:
     if len(token.text) > 19 or int(token.text) > MAX_VALUE:
         raise ExpressionError("the number exceeds 2^63 - 1", token.position)
-    return Node("number", token.position, value=int(token.text))
+    return ExpressionNode("number", token.position, value=int(token.text))
 
 
-def _require(node: Node, *, predicate: bool) -> Node:
+def _require(node: ExpressionNode, *, predicate: bool) -> ExpressionNode:
     if node.is_predicate is not predicate:
         wanted, got = ("condition", "number") if predicate else ("number", "condition")
         raise ExpressionError(f"expected a {wanted}, got a {got}", node.position)
@@ -217,7 +223,7 @@ def _require(node: Node, *, predicate: bool) -> Node:
 
 
 @lru_cache(maxsize=4096)
-def parse(text: str) -> Node:
+def parse(text: str) -> ExpressionNode:
     """Return the tree of an expression or predicate.
 
     Raises:

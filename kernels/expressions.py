@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from kopt.config.near_matches import near_matches
 
-from .expression_parser import MAX_VALUE, ExpressionError, Node, parse
+from .expression_parser import MAX_VALUE, ExpressionError, ExpressionNode, parse
 
 __all__ = [
     "ExpressionError",
@@ -82,7 +82,7 @@ def split_expressions(text: str) -> tuple[str, ...]:
     return (*parts, text[start:].strip())
 
 
-def _of_kind(text: str, *, predicate: bool) -> Node:
+def _of_kind(text: str, *, predicate: bool) -> ExpressionNode:
     node = parse(text)
     if node.is_predicate is not predicate:
         wanted = "a comparison or true" if predicate else "an integer expression"
@@ -90,19 +90,21 @@ def _of_kind(text: str, *, predicate: bool) -> Node:
     return node
 
 
-def _name_nodes(node: Node) -> Iterator[Node]:
+def _name_nodes(node: ExpressionNode) -> Iterator[ExpressionNode]:
     if node.kind == "name":
         yield node
     for child in node.children:
         yield from _name_nodes(child)
 
 
-def _unknown_name(node: Node, names: Mapping[str, int] | frozenset[str]) -> ExpressionError:
+def _unknown_name(
+    node: ExpressionNode, names: Mapping[str, int] | frozenset[str]
+) -> ExpressionError:
     message = f"unknown name {node.name!r}; {near_matches(node.name, names)}"
     return ExpressionError(message, node.position)
 
 
-def _value(node: Node, names: Mapping[str, int]) -> int:
+def _value(node: ExpressionNode, names: Mapping[str, int]) -> int:
     """Return the number of `node`, or of a predicate whether it holds."""
     match node.kind:
         case "number" | "bool":
@@ -125,7 +127,7 @@ def _value(node: Node, names: Mapping[str, int]) -> int:
             return _result(node, [_value(child, names) for child in node.children])
 
 
-def _result(node: Node, values: list[int]) -> int:
+def _result(node: ExpressionNode, values: list[int]) -> int:
     try:
         result = _OPERATIONS[node.kind](*values)
     except ZeroDivisionError as error:

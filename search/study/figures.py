@@ -12,7 +12,7 @@ from typing import Literal
 from kopt.kernels.record import Record
 
 from .outcome import RunOutcome
-from .study_statistics import Grid, Place, Reach, cost_per_success, interval_of, median_cost
+from .study_statistics import Place, Reach, RunGrid, cost_per_success, interval_of, median_cost
 
 Quantity = Literal["candidates", "tokens", "usd"]
 Outcomes = Mapping[Place, RunOutcome]
@@ -54,7 +54,7 @@ class Duels(Record):
 class Ground:
     """The grid, seed and least effect that all figures of a study share."""
 
-    grid: Grid
+    grid: RunGrid
     seed: int
     min_effect: float
     """A smaller change of speed is none."""

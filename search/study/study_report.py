@@ -26,7 +26,7 @@ from .figures import (
 )
 from .outcome import RunOutcome, RunStanding, read_standing, read_targets
 from .plan import StudyPlan
-from .study_statistics import Grid, Reach, median_cost
+from .study_statistics import Reach, RunGrid, median_cost
 
 StudyStatus = Literal["done", "paused"]
 
@@ -152,8 +152,8 @@ def _arm_figures(name: str, by_arm: Mapping[str, Outcomes], plan: StudyPlan) -> 
     )
 
 
-def _grid(outcomes: Outcomes) -> Grid:
-    return Grid(
+def _grid(outcomes: Outcomes) -> RunGrid:
+    return RunGrid(
         tuple(dict.fromkeys(kernel for kernel, _ in outcomes)),
         tuple(dict.fromkeys(repeat for _, repeat in outcomes)),
     )

@@ -22,7 +22,7 @@ _T = TypeVar("_T", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Grid:
+class RunGrid:
     """The kernels and repeats that were run; a place may stand in a drawn grid several times."""
 
     kernels: tuple[str, ...]
@@ -40,7 +40,7 @@ class Grid:
 
 
 def interval_of(
-    figure: Callable[[Sequence[Place]], float | None], grid: Grid, seed: int, draws: int = DRAWS
+    figure: Callable[[Sequence[Place]], float | None], grid: RunGrid, seed: int, draws: int = DRAWS
 ) -> tuple[float, float] | None:
     """Return the 95 % interval of `figure` over grids drawn from `grid`.
 
@@ -68,10 +68,10 @@ def interval_of(
     return values[floor(_TAIL * last)], values[ceil((1 - _TAIL) * last)]
 
 
-def _drawn(grid: Grid, seed: int, draws: int) -> Iterator[Grid]:
+def _drawn(grid: RunGrid, seed: int, draws: int) -> Iterator[RunGrid]:
     random = Random(seed)  # the same on every machine
     for _ in range(draws):
-        yield Grid(_again(grid.kernels, random), _again(grid.repeats, random))
+        yield RunGrid(_again(grid.kernels, random), _again(grid.repeats, random))
 
 
 def _again(items: Sequence[_T], random: Random) -> tuple[_T, ...]:

@@ -11,7 +11,7 @@ from kopt.server.session import Session, command_body
 from kopt.server.views.docs_library_view import build_step, build_view
 from kopt.tools.docs.build_records import BuildResult
 from kopt.tools.docs.library.git_sources import git_choice
-from kopt.tools.docs.library.harvest import FolderChoice, Selection
+from kopt.tools.docs.library.harvest import FileSelection, FolderChoice
 from kopt.tools.docs.library.pins import default_keys, known_libraries, pins
 from kopt.tools.docs.library_index.choices import build_chosen
 
@@ -94,8 +94,8 @@ def _folder(text: str) -> FolderChoice:
     help="A folder of yours as the source NAME; weight 0 to 1, default 1.",
 )
 @click.option("--fresh", is_flag=True, help="Read every file again, changed or not.")
-@command_body(Selection)
-def command(session: Session, selection: Selection) -> int:
+@command_body(FileSelection)
+def command(session: Session, selection: FileSelection) -> int:
     """Get production kernels and index them for kopt docs search.
 
     FlashInfer, vLLM, SGLang, CUTLASS, PyTorch's headers and more: about 74 MB to download once.
@@ -114,7 +114,7 @@ def command(session: Session, selection: Selection) -> int:
     return ExitCode.FELL_SHORT if missing else ExitCode.PASSED
 
 
-def _missing(selection: Selection, result: BuildResult) -> list[str]:
+def _missing(selection: FileSelection, result: BuildResult) -> list[str]:
     """Return what the call names and could not have; if it names nothing, what is not there.
 
     Of installed packages alone, nobody expects all.

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from kopt.config.settings import Settings
 from kopt.tools.docs.build_records import BuildProgress, BuildResult, SkippedSource
-from kopt.tools.docs.library.harvest import Harvested, Selection
+from kopt.tools.docs.library.harvest import FileSelection, Harvested
 from kopt.tools.docs.library_index.build import build_library
 from kopt.tools.docs.sources import LibrarySource, SourceFile
 
@@ -49,7 +49,7 @@ class FakeHarvest:
 
     def harvest(
         self,
-        selection: Selection,
+        selection: FileSelection,
         settings: Settings,
         on_progress: Callable[[BuildProgress], None],
     ) -> Iterator[Harvested | SkippedSource]:
@@ -70,7 +70,7 @@ class FakeHarvest:
     ) -> BuildResult:
         """Build the library index out of it."""
         with patch("kopt.tools.docs.library_index.build.harvest", self.harvest):
-            return build_library(Selection(fresh=fresh), settings, on_progress)
+            return build_library(FileSelection(fresh=fresh), settings, on_progress)
 
 
 def fake_harvest(alpha: int = 2, beta: int = 1) -> FakeHarvest:

@@ -24,7 +24,7 @@ from kopt.tools.pytorch.splitting.split_file import (
 )
 from kopt.tools.pytorch.splitting.sub_problems import SubProblem, sub_problems_of
 from kopt.tools.pytorch.stitching.part_names import PartNames
-from kopt.tools.pytorch.stitching.plan import Plan, Step
+from kopt.tools.pytorch.stitching.plan import Step, StitchPlan
 
 from .hand_made_graphs import COLUMNS, ROWS, problem_of, value_type
 
@@ -83,7 +83,7 @@ def cut_network() -> tuple[list[Region], list[SubProblem]]:
     return regions, sub_problems_of(network_problem(), regions)
 
 
-def plan_of_parts(sources: dict[str, str] | None = None) -> Plan:
+def plan_of_parts(sources: dict[str, str] | None = None) -> StitchPlan:
     """Return what is stitched: the first kernel of each part, or another source by its name."""
     graph, whole = network(), network_problem()
     regions, subs = cut_network()
@@ -100,7 +100,7 @@ def plan_of_parts(sources: dict[str, str] | None = None) -> Plan:
             place: Step(sub.name, wires) for place, wires in zip(sub.places, sub.wires, strict=True)
         }
     values = {name: graph.type_of(Ref(node=name)) for name in ("add0", "add1")}
-    return Plan(parts, [steps[place] for place in range(len(regions))], values)
+    return StitchPlan(parts, [steps[place] for place in range(len(regions))], values)
 
 
 def with_header(part: PartNames, **changes: object) -> PartNames:

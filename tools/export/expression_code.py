@@ -7,7 +7,7 @@ in the header unless an operand is a difference; those go through `floor_div` an
 
 from collections.abc import Iterable, Mapping
 
-from kopt.kernels.expression_parser import Node, parse
+from kopt.kernels.expression_parser import ExpressionNode, parse
 
 _WORDS = {"and": " && ", "or": " || "}
 _SUM, _PRODUCT, _ATOM = 1, 2, 3
@@ -49,7 +49,7 @@ def divisibility(text: str) -> tuple[str, int] | None:
     return (left.name, right.value) if left.kind == "name" and right.kind == "number" else None
 
 
-def _cpp(node: Node, names: Mapping[str, str]) -> tuple[str, int]:
+def _cpp(node: ExpressionNode, names: Mapping[str, str]) -> tuple[str, int]:
     """Return the text and how tightly it binds."""
     if node.kind == "number":
         return str(node.value), _ATOM
@@ -67,7 +67,7 @@ def _cpp(node: Node, names: Mapping[str, str]) -> tuple[str, int]:
     return _call(node.kind, node, names), _ATOM
 
 
-def _infix(node: Node, names: Mapping[str, str]) -> str:
+def _infix(node: ExpressionNode, names: Mapping[str, str]) -> str:
     own = _PRECEDENCE[node.kind]
     left, right = (_cpp(child, names) for child in node.children)
     before = left[0] if left[1] >= own else f"({left[0]})"
@@ -75,15 +75,15 @@ def _infix(node: Node, names: Mapping[str, str]) -> str:
     return f"{before} {'/' if node.kind == '//' else node.kind} {after}"
 
 
-def _call(function: str, node: Node, names: Mapping[str, str]) -> str:
+def _call(function: str, node: ExpressionNode, names: Mapping[str, str]) -> str:
     return f"{function}({', '.join(_cpp(child, names)[0] for child in node.children)})"
 
 
-def _may_be_negative(node: Node) -> bool:
+def _may_be_negative(node: ExpressionNode) -> bool:
     return node.kind == "-" or any(_may_be_negative(child) for child in node.children)
 
 
-def _condition(node: Node, names: Mapping[str, str]) -> str:
+def _condition(node: ExpressionNode, names: Mapping[str, str]) -> str:
     if node.kind == "bool":
         return "true" if node.value else "false"
     if node.kind == "not":
@@ -95,12 +95,12 @@ def _condition(node: Node, names: Mapping[str, str]) -> str:
     return " && ".join(f"{left} {sign} {right}" for left, sign, right in pairs)
 
 
-def _part(node: Node, names: Mapping[str, str]) -> str:
+def _part(node: ExpressionNode, names: Mapping[str, str]) -> str:
     text = _condition(node, names)
     return f"({text})" if node.kind in _WORDS or len(node.operators) > 1 else text
 
 
-def _python(node: Node) -> str:
+def _python(node: ExpressionNode) -> str:
     if node.kind == "number":
         return str(node.value)
     if node.kind == "name":

@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Draw:
+class InputDraw:
     """What decides the inputs of one case."""
 
     folder: Path
@@ -37,7 +37,7 @@ class Draw:
     """Which of the recorded values is taken, of all inputs that have some."""
 
 
-def draw_input(given: GraphInput, draw: Draw) -> Array:
+def draw_input(given: GraphInput, draw: InputDraw) -> Array:
     """Return one tensor of the problem for a case.
 
     Raises:

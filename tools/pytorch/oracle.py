@@ -23,7 +23,7 @@ from kopt.kernels.oracle import Arrays, Expected, Inputs
 from kopt.kernels.problem import Workload
 from kopt.kernels.rounding import round_to_bf16, round_to_fp16
 
-from .drawing import Draw, draw_input
+from .drawing import InputDraw, draw_input
 from .graph import FILE_NAME, AxisSize, Graph, read_graph
 from .interpreter import FLOATS, BoundGraph
 from .rounding_noise import Roundings
@@ -75,7 +75,7 @@ class ImportedOracle:
         """Return every input, parameter, buffer and constant of the graph."""
         recorded = max((given.drawing.samples for given in self.graph.inputs), default=0)
         sample = int(rng.integers(recorded)) if recorded and regime == "normal" else None
-        draw = Draw(self.folder, workload, rng, regime, self.magnitudes, sample)
+        draw = InputDraw(self.folder, workload, rng, regime, self.magnitudes, sample)
         return {given.name: draw_input(given, draw) for given in self.graph.inputs}
 
     def expected(

@@ -23,7 +23,7 @@ _SAMPLE = 0
 """Of several samples of a task KernelBench's analysis takes this one."""
 
 
-class Evaluation(BaseModel):
+class KernelBenchEvaluation(BaseModel):
     """One sample of `eval_results.json`; keys that scores do not need are left out."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -90,7 +90,7 @@ def score_kernelbench(
 _WITHOUT_TIMES = "no correct task has a baseline's time: name a file of them, --baseline FILE"
 
 
-def read_evaluations(path: Path) -> dict[int, Evaluation]:
+def read_evaluations(path: Path) -> dict[int, KernelBenchEvaluation]:
     """Return the sample of each task that KernelBench's analysis takes.
 
     Both forms are read: a list of samples a task, and the older single one.
@@ -98,12 +98,12 @@ def read_evaluations(path: Path) -> dict[int, Evaluation]:
     Raises:
         ToolError: The file is none of KernelBench's.
     """
-    found: dict[int, Evaluation] = {}
+    found: dict[int, KernelBenchEvaluation] = {}
     for key, entry in _read_mapping(path, "eval_results.json").items():
         samples = cast(Sequence[object], entry if isinstance(entry, list) else [entry])
         try:
             number = int(key)
-            read = [Evaluation.model_validate(one) for one in samples]
+            read = [KernelBenchEvaluation.model_validate(one) for one in samples]
         except (ValueError, ValidationError) as error:
             raise ToolError(
                 f"{path}: {key!r} is no task of KernelBench's eval_results.json, a problem's number"
@@ -112,7 +112,7 @@ def read_evaluations(path: Path) -> dict[int, Evaluation]:
         chosen = [one for one in read if one.sample_id == _SAMPLE]
         if len(chosen) > 1:
             raise ToolError(f"{path}: task {key} has {len(chosen)} samples with the id {_SAMPLE}")
-        found[number] = chosen[0] if chosen else Evaluation()
+        found[number] = chosen[0] if chosen else KernelBenchEvaluation()
     return found
 
 
@@ -157,7 +157,9 @@ def _read_mapping(path: Path, what: str) -> dict[str, Any]:
     return cast(dict[str, Any], document)
 
 
-def _scored(name: str, group: str, found: Evaluation | None, baseline: float) -> ScoredTask:
+def _scored(
+    name: str, group: str, found: KernelBenchEvaluation | None, baseline: float
+) -> ScoredTask:
     if found is None:
         return ScoredTask(task=name, group=group, is_valid=False, status=None, reason="not run")
     if not found.correctness:

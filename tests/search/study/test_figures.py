@@ -11,11 +11,11 @@ from kopt.search.study.figures import (
     speed_figure,
     target_cost,
 )
-from kopt.search.study.study_statistics import Grid
+from kopt.search.study.study_statistics import RunGrid
 from support.study_cases import outcome
 
 KERNELS = ("a", "b")
-GROUND = Ground(Grid(KERNELS, (0,)), seed=1, min_effect=0.02)
+GROUND = Ground(RunGrid(KERNELS, (0,)), seed=1, min_effect=0.02)
 
 
 def test_speeds_are_averaged_as_ratios() -> None:
@@ -56,7 +56,7 @@ def test_duel_is_undecided_where_intervals_overlap_or_the_change_is_too_small() 
         ("d", 0): outcome(0.90),
         ("e", 0): outcome(3.0),
     }
-    ground = Ground(Grid(tuple("abcde"), (0,)), 1, 0.02)
+    ground = Ground(RunGrid(tuple("abcde"), (0,)), 1, 0.02)
     found = duels(arm, reference, ground)
     assert (found.wins, found.losses, found.inconclusive) == (1, 1, 3)
     back = duels(reference, arm, ground)

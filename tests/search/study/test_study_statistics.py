@@ -11,9 +11,9 @@ from statistics import fmean
 import pytest
 
 from kopt.search.study.study_statistics import (
-    Grid,
     Place,
     Reach,
+    RunGrid,
     cost_per_success,
     interval_of,
     median_cost,
@@ -27,26 +27,26 @@ def _mean_of(values: Mapping[Place, float]) -> Callable[[Sequence[Place]], float
 def test_two_kernels_range_from_one_to_the_other() -> None:
     values = {("a", 0): 1.0, ("b", 0): 4.0}
     # One of the two is drawn, either as likely.
-    interval = interval_of(_mean_of(values), Grid(("a", "b"), (0,)), 1)
+    interval = interval_of(_mean_of(values), RunGrid(("a", "b"), (0,)), 1)
     assert interval == (1.0, 4.0)
 
 
 def test_equal_runs_have_an_interval_of_no_width() -> None:
-    grid = Grid(("a", "b", "c"), (0, 1))
+    grid = RunGrid(("a", "b", "c"), (0, 1))
     assert interval_of(lambda places: 2.0, grid, 1) == (2.0, 2.0)
 
 
 def test_single_run_has_no_interval() -> None:
-    assert interval_of(lambda places: 1.0, Grid(("a",), (0,)), 1) is None
+    assert interval_of(lambda places: 1.0, RunGrid(("a",), (0,)), 1) is None
 
 
 def test_figure_that_a_draw_leaves_undefined_has_no_interval() -> None:
-    grid = Grid(("a", "b"), (0,))
+    grid = RunGrid(("a", "b"), (0,))
     assert interval_of(lambda ps: None if ("a", 0) not in ps else 1.0, grid, 1) is None
 
 
 def test_infinite_figure_of_some_draws_makes_the_interval_infinite_above() -> None:
-    grid = Grid(("a", "b"), (0,))
+    grid = RunGrid(("a", "b"), (0,))
     assert interval_of(lambda ps: 3.0 if ("a", 0) in ps else inf, grid, 1) == (3.0, inf)
 
 
@@ -54,7 +54,7 @@ def test_repeats_of_one_kernel_spread_as_the_mean_of_independent_runs_does() -> 
     random = Random(5)
     count = 40
     values = {("a", repeat): random.gauss(0.0, 1.0) for repeat in range(count)}
-    grid = Grid(("a",), tuple(range(count)))
+    grid = RunGrid(("a",), tuple(range(count)))
     interval = interval_of(_mean_of(values), grid, 3)
     assert interval is not None
     center = fmean(values.values())
@@ -65,14 +65,14 @@ def test_repeats_of_one_kernel_spread_as_the_mean_of_independent_runs_does() -> 
 def test_kernels_that_differ_widen_the_interval_however_often_each_is_repeated() -> None:
     # With runs drawn one by one, 30 equal repeats would make the interval of 3 kernels narrow.
     values = {(kernel, repeat): float(ord(kernel)) for kernel in "abc" for repeat in range(30)}
-    grid = Grid(tuple("abc"), tuple(range(30)))
+    grid = RunGrid(tuple("abc"), tuple(range(30)))
     interval = interval_of(_mean_of(values), grid, 1)
     assert interval == (float(ord("a")), float(ord("c")))
 
 
 def test_same_seed_draws_the_same() -> None:
     values = {(k, r): Random(f"{k}{r}").random() for k in "abcd" for r in range(3)}
-    grid = Grid(tuple("abcd"), (0, 1, 2))
+    grid = RunGrid(tuple("abcd"), (0, 1, 2))
 
     def interval(seed: int) -> tuple[float, float] | None:
         return interval_of(_mean_of(values), grid, seed)
@@ -91,7 +91,7 @@ def test_interval_covers_the_truth_in_most_studies_of_six_kernels_and_four_repea
             for k, of_k in kernels.items()
             for r, of_r in repeats.items()
         }
-        grid = Grid(tuple(kernels), tuple(repeats))
+        grid = RunGrid(tuple(kernels), tuple(repeats))
         interval = interval_of(_mean_of(values), grid, study, 400)
         assert interval is not None
         covered += interval[0] <= 0.0 <= interval[1]

@@ -16,7 +16,7 @@ from .cuda_tree import has_grammar
 from .cuda_units import as_cuda, cuda_units
 from .gaps import filled
 from .python_units import is_worthwhile, python_units
-from .sizes import Piece, disjoint, joined, pieces
+from .sizes import TextPiece, disjoint, joined, pieces
 from .units import SourceLines, Unit
 
 LONGEST_BODY = 16_000
@@ -66,7 +66,7 @@ def _as_parsed(path: str, source: SourceLines) -> SourceLines:
     return SourceLines(as_cuda(source.text), is_python=False)
 
 
-def _chunk(file: SourceFile, piece: Piece, source: SourceLines) -> Chunk:
+def _chunk(file: SourceFile, piece: TextPiece, source: SourceLines) -> Chunk:
     unit, numbers = piece.unit, piece.numbers
     lines = [source.lines[number - 1] for number in numbers]
     body = "\n".join(lines)

@@ -24,7 +24,7 @@ _MOST_TELLING: tuple[Kind, ...] = ("kernel", "device", "struct", "class", "host"
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextPiece:
     """A part of a unit that becomes one chunk."""
 
     unit: Unit
@@ -61,15 +61,15 @@ def joined(units: Sequence[Unit]) -> list[Unit]:
     return found
 
 
-def pieces(unit: Unit, source: SourceLines) -> list[Piece]:
+def pieces(unit: Unit, source: SourceLines) -> list[TextPiece]:
     """Return `unit` in overlapping pieces of at most MOST_LINES lines, without idle ones."""
     numbers = _shown(unit)
-    found: list[Piece] = []
+    found: list[TextPiece] = []
     for first, last in line_ranges(0, len(numbers) - 1):
         part = numbers[first : last + 1]
         fresh = part if first == 0 else part[OVERLAP_LINES:]
         if _says_enough(fresh, source) or _is_explained(unit):
-            found.append(Piece(unit, part, is_first=first == 0))
+            found.append(TextPiece(unit, part, is_first=first == 0))
     return found
 
 

@@ -41,7 +41,7 @@ class FolderChoice:
 
 
 @dataclass(frozen=True)
-class Selection:
+class FileSelection:
     """Which sources to obtain, and how."""
 
     sources: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class Harvested:
 
 
 def harvest(
-    selection: Selection, settings: Settings, on_progress: OnProgress
+    selection: FileSelection, settings: Settings, on_progress: OnProgress
 ) -> Iterator[Harvested | SkippedSource]:
     """Return the sources of `selection`, each obtained when it is asked for.
 
@@ -110,7 +110,7 @@ def _obtained(
     return Harvested(source, files)
 
 
-def _known_steps(selection: Selection) -> Iterator[_Step]:
+def _known_steps(selection: FileSelection) -> Iterator[_Step]:
     unknown = [key for key in selection.sources if key not in known_libraries()]
     if unknown:
         raise ToolError(
@@ -125,7 +125,7 @@ def _known_steps(selection: Selection) -> Iterator[_Step]:
             yield _Step(key, partial(pinned_package, key))
 
 
-def _git_steps(selection: Selection) -> Iterator[_Step]:
+def _git_steps(selection: FileSelection) -> Iterator[_Step]:
     for text in dict.fromkeys(selection.git):
         choice = git_choice(text)
         source = known_libraries().get(choice.key) or LibrarySource(
@@ -135,7 +135,7 @@ def _git_steps(selection: Selection) -> Iterator[_Step]:
             yield _Step(choice.key, partial(_from_git, source, choice.repositories))
 
 
-def _folder_steps(selection: Selection) -> Iterator[_Step]:
+def _folder_steps(selection: FileSelection) -> Iterator[_Step]:
     for folder in selection.folders:
         if not _NAME.fullmatch(folder.name):
             raise ToolError(

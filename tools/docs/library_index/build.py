@@ -23,7 +23,7 @@ from kopt.tools.docs.build_records import (
     SkippedSource,
 )
 from kopt.tools.docs.indexing.index_meta import library_folder, library_index_path, read_meta
-from kopt.tools.docs.library.harvest import Harvested, Selection, harvest
+from kopt.tools.docs.library.harvest import FileSelection, Harvested, harvest
 from kopt.tools.docs.vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name
 
 from .assembly import assemble, index_key
@@ -53,7 +53,9 @@ class _Work:
             self.seconds[step] = round(self.seconds.get(step, 0.0) + spent, 2)
 
 
-def build_library(selection: Selection, settings: Settings, on_progress: OnProgress) -> BuildResult:
+def build_library(
+    selection: FileSelection, settings: Settings, on_progress: OnProgress
+) -> BuildResult:
     """Build the library index, or as much of it as changed, and return what it holds.
 
     One process builds at a time; another one waits, says so, and then finds little to do. Readers
@@ -74,7 +76,7 @@ def build_library(selection: Selection, settings: Settings, on_progress: OnProgr
             return _built(selection, _Work(settings, on_progress))
 
 
-def _built(selection: Selection, work: _Work) -> BuildResult:
+def _built(selection: FileSelection, work: _Work) -> BuildResult:
     _gather(selection, work)
     parts = Parts(work.settings)
     skipped = {one.source for one in work.skipped}
@@ -93,7 +95,7 @@ def _built(selection: Selection, work: _Work) -> BuildResult:
     return _result(work, is_new)
 
 
-def _gather(selection: Selection, work: _Work) -> None:
+def _gather(selection: FileSelection, work: _Work) -> None:
     """Obtain the sources and see that there is a part for each of their files."""
     known = set[str]() if selection.fresh else Parts(work.settings).known()
     found = harvest(selection, work.settings, work.on_progress)

@@ -19,7 +19,7 @@ from kopt.kernels.record import Record
 from kopt.tools.docs.build_records import WAITING, BuildResult, OnProgress
 from kopt.tools.docs.indexing.index_meta import library_folder, library_index_path, read_meta
 from kopt.tools.docs.library.git_sources import git_choice
-from kopt.tools.docs.library.harvest import FolderChoice, Selection
+from kopt.tools.docs.library.harvest import FileSelection, FolderChoice
 from kopt.tools.docs.library.packages import installable
 from kopt.tools.docs.library.pins import default_keys, known_libraries
 
@@ -88,7 +88,7 @@ def write_choices(choices: Choices, settings: Settings) -> None:
     write_atomically(folder / _FILE_NAME, text, mode=0o600)
 
 
-def whole_selection(asked: Selection, before: Choices, built: Sequence[str]) -> Selection:
+def whole_selection(asked: FileSelection, before: Choices, built: Sequence[str]) -> FileSelection:
     """Return what a build is to hold: what is asked for, what was chosen before, what is built.
 
     Without libraries `asked` stands for the default ones too, unless it adds repositories or
@@ -121,7 +121,7 @@ def whole_selection(asked: Selection, before: Choices, built: Sequence[str]) -> 
     )
 
 
-def build_chosen(asked: Selection, settings: Settings, on_progress: OnProgress) -> BuildResult:
+def build_chosen(asked: FileSelection, settings: Settings, on_progress: OnProgress) -> BuildResult:
     """Build what `asked` asks for beside what is in the index, and remember the choice.
 
     Only what could be had is remembered: a repository that never answered is asked for anew by

@@ -9,7 +9,7 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Candidate:
+class PageCandidate:
     """A function or document that matches, by its best piece."""
 
     place: Place

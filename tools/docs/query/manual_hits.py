@@ -12,7 +12,7 @@ from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.filters import Filters
 from kopt.tools.docs.words.code_tokens import query_terms
 
-from .candidates import Candidate
+from .candidates import PageCandidate
 from .query_words import QueryWords
 
 MANUAL = "docs"
@@ -33,8 +33,8 @@ _NEAR_THE_TOP = (1, 3)
 
 
 def with_manual(
-    best: Sequence[Candidate], pages: Sequence[Candidate], sought: QueryWords
-) -> list[Candidate]:
+    best: Sequence[PageCandidate], pages: Sequence[PageCandidate], sought: QueryWords
+) -> list[PageCandidate]:
     """Return `best` with `pages` of the manual near its top, unless some are there."""
     found = list(best)
     if sought.prose < _MOSTLY or not found or not _asks(sought.text):
@@ -67,7 +67,7 @@ def _asks_how_to_begin(sought: QueryWords) -> bool:
     return not sought.libraries and bool(re.search(_BEGINNING, sought.text, re.IGNORECASE))
 
 
-def manual_pages(own: Collection, sought: QueryWords, filters: Filters) -> list[Candidate]:
+def manual_pages(own: Collection, sought: QueryWords, filters: Filters) -> list[PageCandidate]:
     """Return the sections of the manual that fit best, one a page, best first.
 
     Who asks how to begin gets the first section of the tutorial, whatever its words.
@@ -87,8 +87,8 @@ def manual_pages(own: Collection, sought: QueryWords, filters: Filters) -> list[
         beginning = own.by_uid(own.uids(f"{MANUAL}:{_TUTORIAL}#")[:1], only)
         scored = [*((chunk_id, 0.0) for chunk_id in beginning), *scored]
     by_id = {facts.chunk_id: facts for facts in own.facts(chunk_id for chunk_id, _ in scored)}
-    by_path: dict[str, Candidate] = {}
+    by_path: dict[str, PageCandidate] = {}
     for chunk_id, score in scored:
         facts = by_id[chunk_id]
-        by_path.setdefault(facts.path, Candidate((0, facts.first), own, facts, score))
+        by_path.setdefault(facts.path, PageCandidate((0, facts.first), own, facts, score))
     return list(by_path.values())[: len(_NEAR_THE_TOP)]

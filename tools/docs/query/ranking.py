@@ -18,7 +18,7 @@ from kopt.tools.docs.indexing.postings import Scored
 from kopt.tools.docs.weights import OWN_CARDS, WEIGHTS
 from kopt.tools.docs.words.code_tokens import query_names
 
-from .candidates import Candidate, Place
+from .candidates import PageCandidate, Place
 from .query_words import QueryWords
 
 
@@ -65,7 +65,7 @@ def ranked(
     filters: Filters,
     most: int,
     remote: Callable[[], Sequence[str]] = tuple,
-) -> tuple[int, list[Candidate]]:
+) -> tuple[int, list[PageCandidate]]:
     """Return how many match, as far as lists go, and the `most` best of them, best first.
 
     Args:
@@ -161,9 +161,9 @@ def _candidates(
     scores: dict[Place, float],
     exact: frozenset[Place],
     libraries: frozenset[str],
-) -> list[Candidate]:
+) -> list[PageCandidate]:
     """Return one candidate for each function, by its best piece."""
-    best: dict[Place, Candidate] = {}
+    best: dict[Place, PageCandidate] = {}
     has_library = not collections[-1].is_own
     for number, one in enumerate(collections):
         for facts in one.facts(at for where, at in scores if where == number):
@@ -179,7 +179,7 @@ def _candidates(
             function = (number, facts.first)
             known = best.get(function)
             if known is None or score > known.score:
-                best[function] = Candidate(function, one, facts, score)
+                best[function] = PageCandidate(function, one, facts, score)
     return list(best.values())
 
 
@@ -188,15 +188,15 @@ def _prior(facts: ChunkFacts) -> float:
     return float(prior * facts.quality**WEIGHTS.quality_exponent)
 
 
-def _picked(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
+def _picked(candidates: Sequence[PageCandidate], most: int) -> list[PageCandidate]:
     """Pick greedily; each hit of a file, and of kopt's own documents, makes its next count less."""
     left = sorted(candidates, key=lambda one: (-one.score, one.place))
     is_mixed = len({candidate.collection.is_own for candidate in candidates}) > 1
     files: Counter[tuple[str, str]] = Counter()
     own = 0
-    picked: list[Candidate] = []
+    picked: list[PageCandidate] = []
 
-    def worth(one: Candidate) -> float:
+    def worth(one: PageCandidate) -> float:
         times = files[one.facts.source, one.facts.path]
         if not one.collection.is_own:
             return float(one.score * WEIGHTS.file_saturation**times)

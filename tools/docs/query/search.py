@@ -23,7 +23,7 @@ from kopt.tools.docs.sources import SOURCES
 from kopt.tools.docs.vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name, vector_model
 from kopt.tools.docs.words.tags import subjects_of
 
-from .candidates import Candidate
+from .candidates import PageCandidate
 from .indexes import OpenIndexes, with_indexes
 from .manual_hits import manual_pages, with_manual
 from .query_words import NEAREST, QueryWords, nearest_words, query_words, unknown_words
@@ -149,7 +149,7 @@ def _has_vectors(library: Collection) -> bool:
 
 
 def _page(
-    best: Sequence[Candidate], request: SearchRequest, sought: QueryWords
+    best: Sequence[PageCandidate], request: SearchRequest, sought: QueryWords
 ) -> tuple[QuotedHits, int]:
     """Return the page that is asked for, and where its hits end in `best`.
 

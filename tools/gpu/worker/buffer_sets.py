@@ -25,9 +25,9 @@ from .buffer_layout import Bytes, paint_guards, side_plan
 from .context import WorkerContext
 from .failure import step
 from .l2_rotation import (
+    CacheSpan,
     SetComparison,
     SetPlace,
-    Span,
     lay_out_set,
     place_sets,
     scratch_name,
@@ -176,7 +176,7 @@ class BufferSets:
             if place.rotation != painted:
                 painted = place.rotation
                 self._paint_inputs(painted, self._changing)
-            window = Span(place.window_start, place.window_start + self._layout.part_bytes)
+            window = CacheSpan(place.window_start, place.window_start + self._layout.part_bytes)
             changes = self._comparison.damage(self._image, found, window)
             if number is None:
                 self._paint_inputs(place.rotation, self._draws)

@@ -44,7 +44,7 @@ SLACK_BYTES = 16384
 
 
 @dataclass(frozen=True)
-class Span:
+class CacheSpan:
     """A range of bytes: buffers that follow one another, and the guard zones between them."""
 
     start: int
@@ -62,9 +62,9 @@ class SetLayout:
 
     layout: Layout
     """SLACK_BYTES on either side belong to the outer guard zones."""
-    restored: Span
+    restored: CacheSpan
     """From the first to the last `inout` tensor."""
-    poisoned: Span
+    poisoned: CacheSpan
     """From the first output to the last scratch buffer."""
 
     @property
@@ -160,10 +160,10 @@ def place_sets(sets: int, contents: int, random: np.random.Generator) -> tuple[S
     )
 
 
-def _span(layout: Layout, sizes: Sequence[tuple[str, int]]) -> Span:
+def _span(layout: Layout, sizes: Sequence[tuple[str, int]]) -> CacheSpan:
     if not sizes:
-        return Span(0, 0)
-    return Span(layout.by_name[sizes[0][0]].offset, layout.by_name[sizes[-1][0]].end)
+        return CacheSpan(0, 0)
+    return CacheSpan(layout.by_name[sizes[0][0]].offset, layout.by_name[sizes[-1][0]].end)
 
 
 class SetComparison:
@@ -175,7 +175,7 @@ class SetComparison:
         self._inputs = tuple(t.name for t in problem.tensors if t.role == "in")
         self._kept = tuple(_kept(layout, self._inputs))
 
-    def damage(self, painted: Bytes, found: Bytes, window: Span) -> tuple[BufferDamage, ...]:
+    def damage(self, painted: Bytes, found: Bytes, window: CacheSpan) -> tuple[BufferDamage, ...]:
         """Return the guard zones and inputs that differ.
 
         Args:
@@ -206,16 +206,16 @@ class SetComparison:
         return tuple(one.model_copy(update={"where": "idle"}) for one in changed if one is not None)
 
 
-def _kept(layout: Layout, inputs: Iterable[str]) -> Iterable[Span]:
+def _kept(layout: Layout, inputs: Iterable[str]) -> Iterable[CacheSpan]:
     start = 0
     for slot in layout.slots:
         if slot.name not in inputs:
-            yield Span(start, slot.offset)
+            yield CacheSpan(start, slot.offset)
             start = slot.end
-    yield Span(start, layout.total_bytes)
+    yield CacheSpan(start, layout.total_bytes)
 
 
-def _same(painted: Bytes, found: Bytes, span: Span, window: Span) -> bool:
+def _same(painted: Bytes, found: Bytes, span: CacheSpan, window: CacheSpan) -> bool:
     """Compare a span within the window."""
     part = slice(max(span.start, window.start), max(min(span.end, window.end), 0))
     return not count_differing(painted[part], found[part])

@@ -42,7 +42,7 @@ class Effect(IntEnum):
 
 
 @dataclass(frozen=True)
-class Trial:
+class EffectTrial:
     """A function whose inputs can be drawn again."""
 
     problem: Problem
@@ -68,7 +68,7 @@ class Trial:
         return tuple(one.name for one in self.problem.tensors if one.role == "out")
 
 
-def refuse_without_effect(trial: Trial, regimes: tuple[str, ...]) -> tuple[str, ...]:
+def refuse_without_effect(trial: EffectTrial, regimes: tuple[str, ...]) -> tuple[str, ...]:
     """Return the inputs that are the same in every draw of `regimes`: no kernel needs to read them.
 
     Raises:
@@ -92,12 +92,12 @@ def refuse_without_effect(trial: Trial, regimes: tuple[str, ...]) -> tuple[str, 
     return tuple(name for name in trial.inputs if name not in moving)
 
 
-def _is_redrawn(trial: Trial, name: str, regime: str) -> bool:
+def _is_redrawn(trial: EffectTrial, name: str, regime: str) -> bool:
     first = trial.draw(regime, 1)[name]
     return any(not np.array_equal(first, trial.draw(regime, seed)[name]) for seed in _SEEDS)
 
 
-def _effects(trial: Trial, group: Group, regime: str, seed: int) -> dict[str, Effect]:
+def _effects(trial: EffectTrial, group: Group, regime: str, seed: int) -> dict[str, Effect]:
     """Return the effect of drawing a group again on each output; none where there is no answer."""
     first, other = trial.draw(regime, 1), trial.draw(regime, seed)
     try:

@@ -23,7 +23,7 @@ from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.record import Record
 from kopt.tools.pytorch.oracle import ImportedOracle
 
-from .effects import ADVICE, Trial, refuse_without_effect
+from .effects import ADVICE, EffectTrial, refuse_without_effect
 
 _TINY = (2.0**-12, 2.0**-6, 2.0**-3)
 _HUGE = (2.0**12, 2.0**6, 2.0**3, 2.0)
@@ -116,8 +116,8 @@ def probe(asked: Probe) -> CheckBasis:
     )
 
 
-def _trial(asked: Probe, oracle: ImportedOracle, normal: Mapping[str, Expected]) -> Trial:
-    return Trial(
+def _trial(asked: Probe, oracle: ImportedOracle, normal: Mapping[str, Expected]) -> EffectTrial:
+    return EffectTrial(
         asked.problem,
         tuple(given.name for given in oracle.graph.inputs if given.kind == "input"),
         lambda regime, seed: _drawn(asked, oracle, regime, seed),

@@ -24,7 +24,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Plan:
+class StitchPlan:
     """What is stitched: parts by name, and the regions in order."""
 
     parts: Mapping[str, PartNames]
@@ -32,7 +32,7 @@ class Plan:
     values: Mapping[str, ValueType]
 
 
-def stitched_text(plan: Plan) -> str:
+def stitched_text(plan: StitchPlan) -> str:
     """Return the text of the candidate.
 
     Raises:
@@ -58,7 +58,7 @@ def _in_namespace(part: PartNames, code: PartCode) -> str:
     return f"namespace {part.label} {{\n\n{code.text}\n\n}}  // {part.label}\n\n{kernels}"
 
 
-def flag_notes(plan: Plan) -> tuple[str, ...]:
+def flag_notes(plan: StitchPlan) -> tuple[str, ...]:
     """Return what parts lose: a candidate is compiled with one set of flags."""
     notes: list[str] = []
     exact = [n for n, one in plan.parts.items() if not one.header.flags.fast_math]
@@ -77,12 +77,12 @@ def flag_notes(plan: Plan) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _registers(plan: Plan) -> int | None:
+def _registers(plan: StitchPlan) -> int | None:
     limits = [one.header.flags.max_registers for one in plan.parts.values()]
     return min((one for one in limits if one is not None), default=None)
 
 
-def _header(plan: Plan) -> Iterator[str]:
+def _header(plan: StitchPlan) -> Iterator[str]:
     parts = plan.parts.values()
     families = list(dict.fromkeys(name for one in parts for name in one.header.family))
     yield "/* kopt: 1"
@@ -115,7 +115,7 @@ def _conditions(texts: Iterator[str] | Sequence[str]) -> str:
     return " and ".join(f"({text})" for text in kept)
 
 
-def _tune(plan: Plan) -> Iterator[str]:
+def _tune(plan: StitchPlan) -> Iterator[str]:
     """Yield the tune values that the parts were chosen with, one each: nothing is swept again."""
     values = {
         part.tune[name]: choices[0]
@@ -133,7 +133,7 @@ def _tune(plan: Plan) -> Iterator[str]:
         yield f"tune_where: [{', '.join(dict.fromkeys(conditions))}]"
 
 
-def _flags(plan: Plan) -> Iterator[str]:
+def _flags(plan: StitchPlan) -> Iterator[str]:
     flags = [one.header.flags for one in plan.parts.values()]
     texts = [] if all(one.fast_math for one in flags) else ["fast_math: false"]
     limit = _registers(plan)
@@ -204,7 +204,7 @@ def _quoted(part: PartNames, texts: Sequence[str]) -> str:
     return json.dumps(", ".join(part.expression(text) for text in texts))
 
 
-def _regions(plan: Plan) -> tuple[list[_Region], list[ScratchLine]]:
+def _regions(plan: StitchPlan) -> tuple[list[_Region], list[ScratchLine]]:
     """Return the regions with their buffers, and the scratch of the whole."""
     whole = next(iter(plan.parts.values())).whole
     places, lines = placed_values(whole, plan.values, [one.wires for one in plan.steps])
@@ -223,7 +223,7 @@ def _elements(part: PartNames, shape: Sequence[str]) -> str:
     return texts[0] if len(texts) == 1 else " * ".join(f"({text})" for text in texts)
 
 
-def _launches(plan: Plan, regions: Sequence[_Region]) -> Iterator[str]:
+def _launches(plan: StitchPlan, regions: Sequence[_Region]) -> Iterator[str]:
     """Yield the launches; where parts have variants, those of every combination."""
     names = list(plan.parts)
     every = [plan.parts[name].header.variants for name in names]
@@ -252,7 +252,7 @@ def _launches(plan: Plan, regions: Sequence[_Region]) -> Iterator[str]:
 
 
 def _of_variants(
-    regions: Sequence[_Region], variants: Mapping[str, Variant], plan: Plan
+    regions: Sequence[_Region], variants: Mapping[str, Variant], plan: StitchPlan
 ) -> list[str]:
     lines = [
         region.launch(one, is_first=place == 0)

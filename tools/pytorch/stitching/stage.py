@@ -17,7 +17,7 @@ from kopt.tools.pytorch.oracle import digest_of
 from kopt.tools.pytorch.splitting.split_file import WHOLE_FOLDER, Split, read_split
 
 from .part_names import PartNames
-from .plan import Plan, Step, flag_notes, stitched_text
+from .plan import Step, StitchPlan, flag_notes, stitched_text
 
 REFERENCE_FILE = "reference.cu"
 
@@ -117,7 +117,7 @@ def stitch(given: SplitFolder, chosen: Mapping[str, Chosen], file: Path) -> Stit
         name: _part(given, name, place, kernels[name].file) for place, name in enumerate(order, 1)
     }
     steps = [Step(one.part, one.wires) for one in given.split.steps]
-    plan = Plan(parts, steps, given.split.values)
+    plan = StitchPlan(parts, steps, given.split.values)
     text = stitched_text(plan)
     candidate = candidate_of_text(text, file.name)
     launches = _launches(candidate, given.whole)

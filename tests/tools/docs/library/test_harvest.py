@@ -11,9 +11,9 @@ from kopt.tools.docs.build_records import BuildProgress, SkippedSource
 from kopt.tools.docs.library import harvest as harvesting
 from kopt.tools.docs.library import packages
 from kopt.tools.docs.library.harvest import (
+    FileSelection,
     FolderChoice,
     Harvested,
-    Selection,
     harvest,
 )
 from kopt.tools.docs.library.pins import Pins
@@ -22,22 +22,22 @@ from support.git_repository import commit_files
 from support.installed_package import install_package
 from support.package_server import PackageServer
 
-PINNED = Selection(sources=("vllm", "liger"))
+PINNED = FileSelection(sources=("vllm", "liger"))
 WHEEL = wheel({"pkg/b.py": TRITON_KERNEL, "pkg/a.cu": KERNEL, "pkg/host.py": b"import os\n"})
 SDIST = sdist({"pkg/c.cu": KERNEL})
 
 
-def _all(selection: Selection, settings: Settings) -> list[Harvested | SkippedSource]:
+def _all(selection: FileSelection, settings: Settings) -> list[Harvested | SkippedSource]:
     return list(harvest(selection, settings, lambda progress: None))
 
 
-def _one(selection: Selection, settings: Settings) -> Harvested:
+def _one(selection: FileSelection, settings: Settings) -> Harvested:
     (found,) = _all(selection, settings)
     assert isinstance(found, Harvested), found
     return found
 
 
-def _skipped(selection: Selection, settings: Settings) -> SkippedSource:
+def _skipped(selection: FileSelection, settings: Settings) -> SkippedSource:
     (found,) = _all(selection, settings)
     assert isinstance(found, SkippedSource)
     return found
@@ -83,7 +83,7 @@ def test_one_failing_source_does_not_stop_the_others(
 @pytest.mark.usefixtures("tiny_pins")
 def test_progress_names_the_source_and_reaches_its_size(settings: Settings) -> None:
     seen: list[BuildProgress] = []
-    list(harvest(Selection(sources=("liger",)), settings, seen.append))
+    list(harvest(FileSelection(sources=("liger",)), settings, seen.append))
     assert seen[0] == BuildProgress("download", "liger", 0, None)
     assert seen[-1] == BuildProgress("download", "liger", len(WHEEL), len(WHEEL))
 
@@ -97,15 +97,15 @@ def test_nothing_is_asked_of_the_network_before_a_source_is_wanted(
 
 
 def test_nothing_is_obtained_where_nothing_is_selected(settings: Settings) -> None:
-    assert _all(Selection(), settings) == []
-    assert _all(Selection(installed=True), settings) == []
+    assert _all(FileSelection(), settings) == []
+    assert _all(FileSelection(installed=True), settings) == []
 
 
 def test_installed_sources_need_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install_package(tmp_path, "torch", "9.9", {"torch/include/ATen/cuda/Atomic.cuh": KERNEL})
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     offline = Settings(home=tmp_path / "home", package_index="http://127.0.0.1:1/simple")
-    found = _all(Selection(("torch", "vllm", "triton"), installed=True), offline)
+    found = _all(FileSelection(("torch", "vllm", "triton"), installed=True), offline)
     torch = next(one for one in found if isinstance(one, Harvested))
     assert (torch.source.key, torch.source.version) == ("torch", "9.9")
     assert [file.path for file in torch.files] == ["ATen/cuda/Atomic.cuh"]
@@ -118,7 +118,7 @@ def test_installed_torch_spares_the_download(
     install_package(tmp_path, "torch", "9.9", {"torch/include/ATen/cuda/Atomic.cuh": KERNEL})
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     offline = Settings(home=tmp_path / "home", package_index="http://127.0.0.1:1/simple")
-    assert _one(Selection(sources=("torch",)), offline).source.version == "9.9"
+    assert _one(FileSelection(sources=("torch",)), offline).source.version == "9.9"
 
 
 def test_torch_that_is_not_installed_is_asked_of_the_index(
@@ -126,14 +126,14 @@ def test_torch_that_is_not_installed_is_asked_of_the_index(
 ) -> None:
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     offline = Settings(home=tmp_path / "home", package_index="http://127.0.0.1:1/simple")
-    assert "cannot reach" in _skipped(Selection(sources=("torch",)), offline).reason
+    assert "cannot reach" in _skipped(FileSelection(sources=("torch",)), offline).reason
 
 
 def test_own_folder_comes_with_its_name_and_weight(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "a.cu").write_bytes(KERNEL)
     offline = Settings(home=tmp_path / "home", package_index="http://127.0.0.1:1/simple")
-    selection = Selection(folders=(FolderChoice("mine", tmp_path / "own", 0.7),))
+    selection = FileSelection(folders=(FolderChoice("mine", tmp_path / "own", 0.7),))
     mine = _one(selection, offline)
     assert (mine.source.key, mine.source.quality, mine.source.license) == ("mine", 0.7, None)
     assert [file.path for file in mine.files] == ["a.cu"]
@@ -143,7 +143,7 @@ def test_repository_comes_with_its_commit(
     tmp_path: Path, tiny_pins: Pins, settings: Settings
 ) -> None:
     commit = commit_files(tmp_path / "Fast Kernels", {"a.cu": KERNEL})
-    selection = Selection(sources=("liger",), git=(str(tmp_path / "Fast Kernels"),))
+    selection = FileSelection(sources=("liger",), git=(str(tmp_path / "Fast Kernels"),))
     found = _all(selection, settings)[-1]
     assert isinstance(found, Harvested)
     assert found.source.version == commit[:12]
@@ -155,31 +155,34 @@ def test_folder_without_kernels_says_so(
 ) -> None:
     (tmp_path / "own").mkdir()
     choice = FolderChoice("mine", tmp_path / "own")
-    found = _all(Selection(sources=("liger",), folders=(choice,)), settings)[-1]
+    found = _all(FileSelection(sources=("liger",), folders=(choice,)), settings)[-1]
     assert found == SkippedSource(source="mine", reason="has no files with device code")
 
 
 def test_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "home").write_bytes(b"")
     with pytest.raises(SetupError, match="KOPT_HOME"):
-        _all(Selection(sources=("liger",)), Settings(home=tmp_path / "home"))
+        _all(FileSelection(sources=("liger",)), Settings(home=tmp_path / "home"))
 
 
 @pytest.mark.parametrize(
     ("selection", "said"),
     [
-        (Selection(sources=("flashinfr",)), "'flashinfr'; there are flashinfer, cutlass"),
-        (Selection(git=("-x",)), "no repository"),
-        (Selection(folders=(FolderChoice("vllm", Path()),)), "is a source already"),
-        (Selection(folders=(FolderChoice("notes", Path()),)), "is a source already"),
-        (Selection(folders=(FolderChoice("My Code", Path()),)), "cannot name a source"),
-        (Selection(folders=(FolderChoice("mine", Path(), 1.5),)), "weight"),
-        (Selection(folders=(FolderChoice("mine", Path(), float("nan")),)), "weight"),
-        (Selection(folders=(FolderChoice("a", Path()), FolderChoice("a", Path()))), "called 'a'"),
+        (FileSelection(sources=("flashinfr",)), "'flashinfr'; there are flashinfer, cutlass"),
+        (FileSelection(git=("-x",)), "no repository"),
+        (FileSelection(folders=(FolderChoice("vllm", Path()),)), "is a source already"),
+        (FileSelection(folders=(FolderChoice("notes", Path()),)), "is a source already"),
+        (FileSelection(folders=(FolderChoice("My Code", Path()),)), "cannot name a source"),
+        (FileSelection(folders=(FolderChoice("mine", Path(), 1.5),)), "weight"),
+        (FileSelection(folders=(FolderChoice("mine", Path(), float("nan")),)), "weight"),
+        (
+            FileSelection(folders=(FolderChoice("a", Path()), FolderChoice("a", Path()))),
+            "called 'a'",
+        ),
     ],
 )
 def test_impossible_selection_is_refused_before_anything_is_obtained(
-    tmp_path: Path, selection: Selection, said: str
+    tmp_path: Path, selection: FileSelection, said: str
 ) -> None:
     with pytest.raises(ToolError, match=said):
         harvest(selection, Settings(home=tmp_path / "home"), lambda progress: None)

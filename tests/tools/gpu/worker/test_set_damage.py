@@ -8,9 +8,9 @@ from kopt.kernels.problem import Problem
 from kopt.tools.gpu.worker.buffer_layout import Bytes
 from kopt.tools.gpu.worker.l2_rotation import (
     SLACK_BYTES,
+    CacheSpan,
     SetComparison,
     SetLayout,
-    Span,
     lay_out_set,
 )
 from support.timing_rig import TENSORS
@@ -44,8 +44,8 @@ def layout(problem: Problem) -> SetLayout:
     return lay_out_set(problem, problem.workload("b8xh64"), (None, plan), random)
 
 
-def _window(layout: SetLayout) -> Span:
-    return Span(WINDOW_START, WINDOW_START + layout.part_bytes)
+def _window(layout: SetLayout) -> CacheSpan:
+    return CacheSpan(WINDOW_START, WINDOW_START + layout.part_bytes)
 
 
 def _changed(layout: SetLayout, at: int) -> tuple[Bytes, Bytes]:

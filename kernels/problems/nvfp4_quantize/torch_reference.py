@@ -16,13 +16,19 @@ def run(input, global_scale):
 
 def quantized(values, global_scale):
     """Return packed e2m1 codes as int8 and the e4m3 scales (rows, blocks) of (rows, n) values."""
-    blocks = values.double().reshape(values.shape[0], -1, BLOCK) * global_scale
-    scale = (blocks.abs().amax(dim=-1) / E2M1_MAX).clamp(max=E4M3_MAX).to(torch.float8_e4m3fn)
-    divisor = scale.double()[..., None]
-    codes = e2m1_codes(torch.where(divisor > 0, blocks / divisor, torch.zeros_like(blocks)))
-    codes = codes.reshape(values.shape)
-    packed = codes[:, 0::2] | codes[:, 1::2] << 4  # the even element in the low nibble
-    return packed.to(torch.uint8).view(torch.int8), scale
+    blocks = values.double().reshape(values.shape[0], -1, BLOCK)
+    scale = blocks.abs().amax(dim=-1) * global_scale / E2M1_MAX
+    scale = scale.clamp(max=E4M3_MAX).to(torch.float8_e4m3fn)
+    divisor = scale.double()
+    factor = torch.where(divisor > 0, global_scale / divisor, torch.zeros_like(divisor))
+    scaled = blocks * factor[..., None] + 0.0  # -0.0 becomes 0.0: all codes of a zero scale are 0
+    return packed_e2m1(scaled.reshape(values.shape)), scale
+
+
+def packed_e2m1(x):
+    """Return the e2m1 codes of (rows, n) values, two a byte: the even element in the low nibble."""
+    codes = e2m1_codes(x)
+    return (codes[:, 0::2] | codes[:, 1::2] << 4).to(torch.uint8).view(torch.int8)
 
 
 def e2m1_codes(x):

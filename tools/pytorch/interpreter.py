@@ -1,8 +1,9 @@
 """A graph run in float64 on the CPU, exactly or with a sample of the roundings of its operations.
 
-Only operators that operators.py names are called, by their names in torch.ops.aten. Floating-point
+Only operators that operators.py names are called, by their names in torch.ops. Floating-point
 values of every dtype are float64 here; a conversion to a narrower one is a rounding that kernels
-may make, so that it is skipped where results are exact and sampled where roundings are.
+may make, so that it is skipped where results are exact and sampled where roundings are. One to
+float8 is made: what is computed from it is meant to know it.
 """
 
 from collections.abc import Mapping
@@ -13,23 +14,27 @@ from typing import Any
 from kopt.config.errors import ToolError
 
 from .composites import COMPOSITE_STEPS, batch_norm_by_batch
+from .custom_operators import custom_operators
 from .graph import Argument, Atom, AxisSize, Graph, Node, Ref, Special, refs
 from .operators import (
     ABSOLUTE,
     CONTRACTIONS,
+    CUSTOM,
     EXACT,
     EXPONENTIALS,
     RECURRENT,
     SUMS,
     VIEWS,
     base_name,
-    is_allowed,
+    is_known,
 )
 from .rounding_noise import UNIT, Roundings
 from .torch_library import Tensor, load_torch, parts_of
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("bool", "uint8", "int8", "int16", "int32", "int64")
+_MADE = (*INTEGERS, "float8_e4m3fn")
+"""Dtypes to which a conversion is made."""
 _CONVOLUTION = ("stride", "padding", "dilation", "transposed", "output_padding", "groups")
 
 
@@ -120,7 +125,7 @@ class _Step:
 
     def results(self, rounding: Roundings | None, *, stores: bool) -> Any:
         """Return what the node makes, lifted; moved by roundings where they are sampled."""
-        if not is_allowed(self.node.op):
+        if not is_known(self.node.op):
             raise ToolError(f"{self.node.op} is no operator that kopt interprets")
         args = [self.argument(one) for one in self.node.args]
         kwargs = {name: self.argument(one) for name, one in self.node.kwargs.items()}
@@ -136,6 +141,8 @@ class _Step:
     def call(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Return the operator's results in float64, without its own roundings."""
         _, name, overload = self.node.op.split(".")
+        if self.node.op in CUSTOM:
+            return custom_operators()[name](*args)
         if name in ("view", "_unsafe_view"):  # a lifted tensor may have other strides
             return args[0].reshape(args[1])
         if name == "as_strided":
@@ -160,7 +167,7 @@ class _Step:
             return float(atom.special)
         if isinstance(atom, str) and atom in FLOATS:
             return self.torch.float64
-        if isinstance(atom, str) and atom in INTEGERS:
+        if isinstance(atom, str) and atom in _MADE:
             return getattr(self.torch, atom)
         return atom
 

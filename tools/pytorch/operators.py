@@ -1,4 +1,4 @@
-"""The core ATen operators that a graph may hold: their names, and what rounds in each.
+"""The operators that a graph may hold, core ATen and kopt's own: names, and what rounds in each.
 
 What is not named here is refused at import and by the interpreter: a graph.json calls nothing else
 of torch. Operators that draw random numbers or write into their arguments are left out on purpose.
@@ -8,6 +8,7 @@ import re
 
 from kopt.config.errors import ToolError
 
+from .custom_operators import NAMESPACE, PACKED_E2M1, WRITTEN_WHERE
 from .graph import Graph
 
 
@@ -64,6 +65,8 @@ COMPOSITES = _words(
 )
 """Taken apart where their roundings are followed."""
 RECURRENT = _words("lstm gru")
+CUSTOM = frozenset(f"{NAMESPACE}.{name}.default" for name in (PACKED_E2M1, WRITTEN_WHERE))
+"""Operators of kopt's own (custom_operators.py), in full; no graph of others has them."""
 ALLOWED = frozenset[str]().union(
     *(VIEWS, MOVES, CONSTANTS, CHOICES, CONTRACTIONS, SUMS, EXPONENTIALS, ABSOLUTE, POINTWISE),
     *(COMPOSITES, RECURRENT),
@@ -85,12 +88,17 @@ _OPERATOR = re.compile(r"aten\.[a-z_][a-z0-9_]*\.[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-
 
 
 def is_allowed(op: str) -> bool:
-    """Return whether a graph may call `op`: an operator of the table, and no attribute of it.
+    """Return whether any graph may call `op`: an operator of ATen's table, and no attribute of it.
 
     A graph is data that foreign code may have written: its names must reach nothing of Python.
     """
     matched = _OPERATOR.fullmatch(op) is not None
     return matched and not op.endswith("out") and base_name(op) in ALLOWED
+
+
+def is_known(op: str) -> bool:
+    """Return whether a graph that kopt itself has exported may call `op`."""
+    return op in CUSTOM or is_allowed(op)
 
 
 def refuse_foreign(graph: Graph) -> None:

@@ -28,7 +28,7 @@ from kopt.tools.pytorch.graph import (
     needed_nodes,
     refs,
 )
-from kopt.tools.pytorch.operators import RANDOM, base_name, is_allowed
+from kopt.tools.pytorch.operators import RANDOM, base_name, is_known
 from kopt.tools.pytorch.torch_library import Tensor, load_torch, module_of, parts_of
 
 from .forward_call import ForwardCall, forward_call
@@ -288,7 +288,7 @@ class _Reader:
                     " --mode eval dropout is left out",
                     "random",
                 )
-            if not is_allowed(node.op):
+            if not is_known(node.op):
                 raise ToolError(
                     f"{node.op} is an operator that kopt cannot import{_at(node.source)};"
                     " docs/pytorch.md lists those that it can"

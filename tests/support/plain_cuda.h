@@ -22,6 +22,8 @@
 #define __float_as_uint std::bit_cast<unsigned>
 #define __shfl_xor_sync(mask, value, distance) plain_cuda::shfl_xor(mask, value, distance)
 
+#include "nvfp4_utils.cuh"
+
 namespace plain_cuda {
 
 struct Place {

@@ -9,6 +9,7 @@ import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from kopt.kernels.case import Case
 from kopt.kernels.dtypes import numpy_dtype
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.plan_resolver import resolve_plan
-from kopt.kernels.problem import Problem, Workload, tensor_shape
+from kopt.kernels.problem import Problem, Workload, storage_shape
 from kopt.tools.cuda.include_tree import cuda_include_folders
 
 Array = npt.NDArray[Any]
@@ -59,7 +60,8 @@ class PlainLibrary:
         for number, (case, plan) in enumerate(zip(cases, self.plans, strict=True)):
             parts.append(_unit(number, case.source, plan))
         (folder / "unit.cpp").write_text("\n".join(parts), "utf-8")
-        includes = [f"-I{path}" for path in (_HERE, *cuda_include_folders())]
+        own = files("kopt.kernels").joinpath("common")
+        includes = [f"-I{path}" for path in (_HERE, own, *cuda_include_folders())]
         flags = [
             "-std=c++20",
             "-O0",
@@ -81,7 +83,7 @@ class PlainLibrary:
         outputs: dict[str, Array] = {}
         for tensor in case.problem.tensors:
             if tensor.role != "in":
-                shape = tensor_shape(tensor, case.workload.axes)
+                shape = storage_shape(tensor, case.workload.axes)
                 given = inputs.get(tensor.name)  # what is written in place
                 empty = _poisoned(shape, tensor.dtype)
                 outputs[tensor.name] = empty if given is None else given.copy()

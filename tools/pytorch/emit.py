@@ -39,6 +39,8 @@ _HEADERS = {
     "griddepcontrol": "kopt/griddepcontrol.cuh",
     "_streaming": "kopt/global_access.cuh",
     "mbarrier": "kopt/cluster_exchange.cuh",
+    "e2m1": "kopt/nvfp4_utils.cuh",
+    "sf_128x4": "kopt/nvfp4_utils.cuh",
 }
 """Headers of kopt by a word of the code that needs them."""
 _AXIS = re.compile(r"\bKOPT_([A-Z][A-Z0-9]*)\b")
@@ -123,10 +125,9 @@ def _includes(code: str) -> str:
     wanted = ["cmath", "limits", "type_traits"]
     wanted += ["cstring", "initializer_list"] * ("op::pack_length" in code)
     wanted += ["cuda_bf16.h"] * ("bfloat16" in code) + ["cuda_fp16.h"] * ("half" in code)
-    wanted += ["cuda_fp8.h"] * ("__nv_fp8" in code) + [
-        name for word, name in _HEADERS.items() if word in code
-    ]
-    return "\n" + "\n".join(f"#include <{name}>" for name in sorted(wanted)) + "\n"
+    wanted += ["cuda_fp8.h"] * ("__nv_fp8" in code)
+    own = {name for word, name in _HEADERS.items() if word in code}
+    return "\n" + "\n".join(f"#include <{name}>" for name in sorted({*wanted, *own})) + "\n"
 
 
 def _kernel_text(kernel: Kernel) -> str:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from kopt.kernels.problem import Layout
+
 from .sizes import Shape, Size
 
 BufferKind = Literal["in", "out", "inout", "scalar", "scratch"]
@@ -17,10 +19,11 @@ class Buffer:
     """The tensor's name, or the node's that it is a result of."""
     dtype: str
     shape: Shape
-    """Row-major and without gaps."""
+    """Row-major and without gaps, but for another `layout`."""
     kind: BufferKind
     is_static: bool = False
     """Whether no kernel of a model writes it: weights, which may be read before anything else."""
+    layout: Layout = "row_major"
 
 
 @dataclass(frozen=True)

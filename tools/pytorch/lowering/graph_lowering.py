@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from kopt.config.errors import UnsupportedOperator
 from kopt.kernels.problem import Problem
+from kopt.tools.pytorch.custom_operators import NAMESPACE, WRITTEN_WHERE
 from kopt.tools.pytorch.graph import AxisSize, Graph, Node, needed_nodes, refs
 
 from .buffers import Buffer, BufferKind
@@ -30,9 +31,11 @@ def lowered(problem: Problem, graph: Graph, schedule: Schedule = PLAIN) -> Progr
     One that makes rows, or one for each output where all are pointwise, or one for each operator.
 
     Raises:
-        UnsupportedOperator: An operator or dtype has no lowering.
+        UnsupportedOperator: An operator or dtype has no lowering, or an output lies otherwise.
     """
     for kind in (RowProgram, TileProgram):
+        if kind is not RowProgram:
+            _refuse_parts(problem, graph)
         found = kind(SizeTable(problem), schedule)
         is_moved = schedule.keeps_products and kind is RowProgram
         try:
@@ -76,7 +79,9 @@ def _buffers(program: Program, problem: Problem, graph: Graph) -> dict[str, Buff
     for output in graph.outputs:
         made = graph.type_of(output.value)
         shape = _shape_in_memory(program, problem, output.name, shape_of(made))
-        found.setdefault(output.name, Buffer(output.name, made.dtype, shape, "out"))
+        layout = problem.tensor(output.name).layout
+        made_here = Buffer(output.name, made.dtype, shape, "out", layout=layout)
+        found.setdefault(output.name, made_here)
     return found
 
 
@@ -88,6 +93,18 @@ def _shape_in_memory(program: Program, problem: Problem, name: str, shape: Shape
     if not isinstance(program, RowProgram):
         raise UnsupportedOperator(f"{name} is padded, and no kernel makes it row by row")
     return held
+
+
+def _refuse_parts(problem: Problem, graph: Graph) -> None:
+    """Refuse outputs that lie in tiles or are written in part, which only rows are."""
+    ops = {node.name: node.op for node in graph.nodes}
+    for output in graph.outputs:
+        is_part = ops.get(output.value.node) == f"{NAMESPACE}.{WRITTEN_WHERE}.default"
+        if is_part or problem.tensor(output.name).layout != "row_major":
+            raise UnsupportedOperator(
+                f"{output.name} lies in tiles or is written in part, and no kernel makes it row by"
+                " row"
+            )
 
 
 class _Driver:

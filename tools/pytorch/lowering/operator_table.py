@@ -12,6 +12,7 @@ from . import (
     joins,
     matmul,
     norms,
+    own_operators,
     pointwise,
     pointwise_arguments,
     pools,
@@ -51,7 +52,7 @@ def operators() -> dict[str, Lowering]:
     table: dict[str, Lowering] = {"aten.native_dropout.default": _dropout}
     for module in (
         *(pointwise, pointwise_arguments, views, joins, gathers, reductions, norms, pools),
-        *(scans, matmul, convolution, recurrent, upsampling),
+        *(scans, matmul, convolution, recurrent, upsampling, own_operators),
     ):
         table.update(module.lowerings())
     return table

@@ -38,17 +38,22 @@ class MadePack:
     output: RowOutput
     name: str
 
+    @property
+    def _is_float(self) -> bool:
+        """Whether floats are kept, and rounded together where they are stored."""
+        return self.output.part == "codes" or self.output.buffer.dtype in NARROW_FLOATS
+
     def begin(self, body: RowBody) -> None:
         """Write its declaration."""
         dtype = self.output.buffer.dtype
-        element = "float" if dtype in NARROW_FLOATS else STORED[dtype]
+        element = "float" if self._is_float else STORED[dtype]
         body.line(f"op::Pack<{element}, VEC> {self.name};")
 
     def compute(self, body: RowBody, index: Index) -> None:
         """Write the statement that computes an element, inside the loop over the pack."""
         dtype = self.output.buffer.dtype
         value = self.output.before_rounding.at(body, index)
-        if dtype not in NARROW_FLOATS:
+        if not self._is_float:
             value = stored(dtype, value)
         body.line(f"{self.name}.at[v] = {value};")
 
@@ -56,6 +61,7 @@ class MadePack:
         """Return the statement that stores it at `position`."""
         buffer = self.output.buffer
         call = "write_streaming" if schedule.streams else "write_pack"
-        is_rounded = buffer.dtype in NARROW_FLOATS
-        made = f"op::to_{buffer.dtype}({self.name})" if is_rounded else self.name
+        made = f"op::to_{buffer.dtype}({self.name})" if self._is_float else self.name
+        if self.output.part == "codes":
+            made = f"op::packed_e2m1({self.name})"
         return f"op::{call}({body.pointer(buffer)} + {position}, {made});"

@@ -34,7 +34,7 @@ def early_work(plan: RowPlan) -> EarlyWork:
     if not plan.results:
         return EarlyWork()
     reduced = {one for results in (*plan.results, *plan.groups) for one in results}
-    rows = plan.of("row")
+    rows = plan.of("row", "codes")
     stored, groups, products = list[RowOutput](), list[tuple[RowResult, ...]](), list[Value]()
     if plan.schedule.stores_early:
         stored = [one for one in rows if not _needs(one.value, reduced)]

@@ -193,6 +193,22 @@ __device__ void write_streaming(T* place, const Made& made) {
     kopt::store_streaming_16(place, words);
   }
 }""",
+    "packed_e2m1": """\
+// The e2m1 codes of neighbours, two a byte: the even element in the low nibble.
+template <int length>
+__device__ Pack<unsigned char, length / 2> packed_e2m1(const Pack<float, length>& made) {
+  Pack<unsigned char, length / 2> codes;  // op::Pack
+  if constexpr (length == 8) {
+    const unsigned word = kopt::floats_to_e2m1x8(made.at);
+    memcpy(&codes, &word, sizeof(word));
+  } else {
+    #pragma unroll
+    for (int v = 0; v < length; v += 2) {
+      codes.at[v / 2] = kopt::float2_to_e2m1x2(make_float2(made.at[v], made.at[v + 1]));
+    }
+  }
+  return codes;
+}""",
     "widened": """\
 // Element `v` as a float: a bfloat16 is the upper half of one.
 template <int length>

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 
-from .body import Body
 from .buffers import Grid
 from .cuda_types import cast, computed
 from .folds import LARGEST, SUM, Fold
@@ -16,21 +15,20 @@ from .row_early import early_work
 from .row_meanwhile import Meanwhile
 from .row_plan import NotRowByRowError, RowOutput, RowPlan, RowResult
 from .row_start import RowStart, counted, row_span
+from .scale_tiles import store_scale
 from .sizes import product
 from .values import Index
 
-_WARP = 32
 _Folded = Callable[[Reduction, Fold, str, Callable[[str], str] | None], str]
 """Writes the loop that reduces prepared elements to a state, and returns the state's name."""
 
 
-def write_rows(plan: RowPlan, body: Body) -> Grid:
+def write_rows(plan: RowPlan, body: RowBody) -> Grid:
     """Write the statements of the kernel.
 
     Raises:
         NotRowByRowError: An element depends on another row's reduction.
     """
-    assert isinstance(body, RowBody)
     return _RowWriter(plan, body).write()
 
 
@@ -63,11 +61,12 @@ class _RowWriter:
         if len(self._kept) > 1:
             body.linear[self._kept] = (plan.outer, "row")
         start = len(body.lines)
+        skipped = self._skipped()
         body.begin()
         for number, results in enumerate(plan.results, 1):
             index = results[0].reduction.result_index(self._kept)
             self._reduce(results, f"state{number}", index, self._folded)
-        wide, narrow = plan.of("row"), plan.of("number")
+        wide, narrow = plan.of("row", "codes"), plan.of("number")
         if wide or plan.groups:
             self._store(wide)
         if narrow:
@@ -77,17 +76,21 @@ class _RowWriter:
                     index = self._narrow_index(one)
                     store(body, one.buffer, index, one.value.at(body, index))
         self._refuse_other_places()
-        self._refuse_short_packs()
         touched = [one.buffer.dtype for one in wide]
-        opening = RowStart(schedule, self._span, tuple(self._states))
+        opening = RowStart(schedule, self._span, tuple(self._states), skipped)
         body.lines[start:start] = opening.lines(body, touched)
         return opening.grid(self._rows)
 
-    def _refuse_short_packs(self) -> None:
-        """Refuse groups of more than a warp: those whose loads may not be of full packs."""
-        usual = {self._length.code, str(self._plan.group)}
-        if self._plan.group > _WARP and not self._body.divisors <= usual:
-            raise NotRowByRowError("packs are too short for a warp to have a group")
+    def _skipped(self) -> tuple[str, ...]:
+        """Return the statements by which threads end whose row is left as it is."""
+        body, valid = self._body, self._plan.valid
+        if valid is None:
+            return ()
+        place = len(body.lines)
+        name = valid.at(body, (*self._kept, *("0" for _ in self._plan.inner)))
+        lines = [line.strip() for line in body.lines[place:]]
+        del body.lines[place:]
+        return (*lines, f"if (!{name}) return;  // no thread of this row waits for another")
 
     def _refuse_other_places(self) -> None:
         """Refuse what is written in place unless each thread reads of it what it writes alone."""
@@ -180,7 +183,10 @@ class _RowWriter:
             one.begin(body)
         self._lanes(compute)
         for one in made:
-            body.line(f"if (is_row) {one.store(body, self._position('first'), schedule)}")
+            place = self._position("first")
+            if one.output.part == "codes":
+                place = f"row * {self._length.factor} / 2 + first / 2"
+            body.line(f"if (is_row) {one.store(body, place, schedule)}")
 
     def _folded_in_group(
         self, reduction: Reduction, fold: Fold, state: str, prepare: Callable[[str], str] | None
@@ -266,7 +272,7 @@ class _RowWriter:
                 index = (*self._kept, self._group_index)
                 if one.part == "turned groups":
                     index = (self._group_index, *self._kept)
-                store(body, one.buffer, index, one.value.at(body, index))
+                store_scale(body, one.buffer, index, one.value.at(body, index))
 
     def _position(self, place: str) -> str:
         return f"row * {self._length.factor} + {place}"

@@ -6,6 +6,7 @@ from typing import Literal
 from .body import Body
 from .buffers import Buffer
 from .cuda_types import computed
+from .own_operators import PackedCodes
 from .reduction import Reduction
 from .row_schedule import Schedule
 from .sizes import Shape
@@ -48,9 +49,9 @@ class RowResult:
         return given[1]
 
 
-Part = Literal["row", "groups", "turned groups", "number"]
-"""What an output has of each row: all of it, a number for each of its groups (turned: the groups
-are the first dimension), or one number."""
+Part = Literal["row", "codes", "groups", "turned groups", "number"]
+"""What an output has of each row: all of it, a byte for every two elements, a number for each of
+its groups (turned: the groups are the first dimension), or one number."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,21 @@ class RowOutput:
     value: Value
     buffer: Buffer
     part: Part = "row"
+    valid: Value | None = None
+    """Rows of which this is false are left as they are; None if all are written."""
+
+    @property
+    def elements(self) -> Shape:
+        """The shape of what is stored, or of what is packed there."""
+        value = self.value
+        return value.rounded.shape if isinstance(value, PackedCodes) else self.buffer.shape
 
     @property
     def before_rounding(self) -> Value:
         """What is stored, without a rounding that the store does: pairs are rounded at once."""
         value = self.value
+        if self.part == "codes" and isinstance(value, PackedCodes):
+            return value.rounded
         if not (isinstance(value, Pointwise) and value.rounds and value.dtype == self.buffer.dtype):
             return value
         (operand,) = value.operands
@@ -94,6 +105,8 @@ class RowPlan:
     """The results of each reduction over groups of neighbours in a row."""
     outputs: tuple[RowOutput, ...]
     schedule: Schedule
+    valid: Value | None = None
+    """A number for each row: whether it is made at all."""
 
     @property
     def group(self) -> int:

@@ -62,6 +62,8 @@ class RowStart:
     span: Span
     states: tuple[str, ...]
     """C++ types of what the blocks of a cluster send each other, in their order."""
+    skipped: tuple[str, ...] = ()
+    """Statements that end threads whose row is not made."""
 
     def grid(self, rows: Size) -> Grid:
         """Return the launch."""
@@ -148,6 +150,7 @@ class RowStart:
             yield "kopt::cluster_wait();  // the mbarriers of the other blocks are there, too"
         if is_dependent:
             yield "kopt::griddepcontrol_wait();"
+        yield from self.skipped
         yield from self._kept(body, [one for one in packs if one not in early])
         if is_dependent:
             yield "if (TRIGGER == 1) kopt::griddepcontrol_launch_dependents();"

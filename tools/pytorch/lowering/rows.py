@@ -4,10 +4,11 @@ It serves functions whose outputs are made row by row: norms, softmax, losses an
 row, and pointwise functions. Any other is refused here and lowered kernel by kernel.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .body import Body
 from .buffers import Buffer, Grid
+from .own_operators import WrittenWhere
 from .program import MAX_SOURCES, Program, Writer
 from .reduction import Reduction
 from .row_body import RowBody
@@ -15,6 +16,7 @@ from .row_kernel import write_rows
 from .row_plan import NotRowByRowError, RowOutput, RowPlan, RowResult
 from .row_schedule import RowSizes, conditions, tried_values
 from .row_shapes import RowShapes
+from .short_packs import refuse_short_packs
 from .sizes import ONE, Shape
 from .values import Stored, Value
 
@@ -76,7 +78,9 @@ class RowProgram(Program):
             NotRowByRowError: It is computed by too many operations.
         """
         self._refuse_long(value)
-        self.outputs.append(RowOutput(value, into))
+        valid = value.valid if isinstance(value, WrittenWhere) else None
+        stored = value.base if isinstance(value, WrittenWhere) else value
+        self.outputs.append(RowOutput(stored, into, valid=valid))
         return value
 
     def once(self, value: Value) -> Value:
@@ -118,7 +122,10 @@ class RowProgram(Program):
             raise NotRowByRowError(f"it reads {len(sources)} tensors")
 
         def write(body: Body) -> Grid:
-            return write_rows(plan, body)
+            assert isinstance(body, RowBody)
+            grid = write_rows(plan, body)
+            refuse_short_packs(plan, body, self.sizes)
+            return grid
 
         super().kernel("rows", write)
 
@@ -157,19 +164,18 @@ class RowProgram(Program):
         for results in groups:
             table.refuse_group(results[0].reduction, groups[0][0].reduction)
         count = groups[0][0].reduction.outer[-1] if groups else None
-        outputs = tuple(
-            RowOutput(one.value, one.buffer, table.part(one, count)) for one in self.outputs
-        )
+        outputs = tuple(replace(one, part=table.part(one, count)) for one in self.outputs)
+        valid = table.valid(self.outputs, bool(whole))
         in_place = any(output.buffer.kind == "inout" for output in self.outputs)
         found = RowSizes(length, bool(whole), bool(groups), in_place)
         self.tune = tried_values(found, schedule)
         self.conditions = conditions(found, schedule)
         self.schedule = schedule
-        return RowPlan(outer, inner, tuple(whole), tuple(groups), outputs, schedule)
+        return RowPlan(outer, inner, tuple(whole), tuple(groups), outputs, schedule, valid)
 
     def _rows_of_outputs(self) -> tuple[Shape, Shape]:
         """Return the extents of the rows and of what is in a row, where no reduction tells them."""
-        shapes = [one.buffer.shape for one in self.outputs]
+        shapes = [one.elements for one in self.outputs]
         shape = max(shapes, key=self.sizes.elements)
         narrow = [len(one) for one in shapes if self.sizes.same_shape(one, shape[: len(one)])]
         if min(narrow) < len(shape):  # another output has a number for each row

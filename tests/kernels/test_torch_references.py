@@ -1,4 +1,4 @@
-"""The PyTorch references of exports against the oracles, by the gates that judge a kernel."""
+"""PyTorch references, of exports and of definitions, against the oracles by a kernel's gates."""
 
 import importlib.util
 from pathlib import Path
@@ -16,11 +16,15 @@ from kopt.tools.check.judge import judge
 
 pytestmark = pytest.mark.gpu  # torch comes with the `gpu` extra; no device is used
 
-PROBLEMS = [p for p in load_problems().values() if (p.folder / "torch_reference.py").is_file()]
+REFERENCES = [
+    pytest.param(problem, path, id=f"{problem.name}-{path.stem}")
+    for problem in load_problems().values()
+    for path in sorted(problem.folder.glob("torch_*.py"))
+]
 
 
-def reference_of(folder: Path) -> Any:
-    spec = importlib.util.spec_from_file_location("torch_reference", folder / "torch_reference.py")
+def reference_of(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -41,11 +45,13 @@ def to_numpy(tensor: Any, dtype: str) -> npt.NDArray[Any]:
 
 
 @pytest.mark.parametrize("regime", ["normal", "mixed"])
-@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
-def test_a_reference_passes_the_gates_of_its_problem(problem: Problem, regime: str) -> None:
+@pytest.mark.parametrize(("problem", "path"), REFERENCES)
+def test_a_reference_passes_the_gates_of_its_problem(
+    problem: Problem, path: Path, regime: str
+) -> None:
     data = make_case_data(CaseKey(problem, problem.workloads[0], 3, regime))
     inputs = [to_torch(data.inputs[t.name]) for t in problem.tensors if t.role != "out"]
-    given = reference_of(problem.folder)(*inputs)
+    given = reference_of(path)(*inputs)
     written = [tensor for tensor in problem.tensors if tensor.role != "in"]
     results: list[Any] = [given] if hasattr(given, "dtype") else list(given)
     arrays = {

@@ -16,7 +16,10 @@ BASELINE_FILES = ("reference.cu", "baseline.py")
 GRAPH_FILE = "graph.json"
 """What an imported problem has and no other."""
 _NOT_COMPUTED = frozenset(
-    {*DECISIVE_FILES, *BASELINE_FILES, "torch_reference.py", "definition.json"}
+    {
+        *(*DECISIVE_FILES, *BASELINE_FILES),
+        *("torch_reference.py", "torch_definition.py", "definition.json"),
+    }
 )
 
 

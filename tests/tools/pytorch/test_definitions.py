@@ -1,22 +1,36 @@
 """What packaged problems compute as a graph: as torch exports it today, and right as kernels."""
 
+import importlib
 import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
-from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.dtypes import numpy_dtype
+from kopt.kernels.layouts import to_sf_128x4
+from kopt.kernels.problem import Problem, Workload, tensor_shape
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.status import Status
+from kopt.tools.check.case_data import CaseKey, make_case_data
+from kopt.tools.check.judge import judge
 from kopt.tools.check.stage import CheckRequest, check_candidate
-from kopt.tools.pytorch.generated import DEFINITION_FILE, GeneratedKernels, generated_kernels
+from kopt.tools.pytorch.generated import (
+    DEFINITION_FILE,
+    GeneratedKernels,
+    definition_of,
+    generated_kernels,
+)
 from kopt.tools.pytorch.importing.definition import definition_text, export_definition
+from kopt.tools.pytorch.interpreter import BoundGraph
 from kopt.tools.pytorch.lowering.row_schedule import TECHNIQUES
 from kopt.tools.sim.device import SimDevice
 
@@ -37,8 +51,8 @@ def _smallest(problem: Problem) -> Workload:
     return min(checked, key=lambda one: sum(one.axes.values()))
 
 
-def test_some_packaged_problems_have_a_definition() -> None:
-    assert {"fused_add_rmsnorm", "silu_and_mul", "merge_state"} <= {one.name for one in PROBLEMS}
+def test_every_packaged_problem_has_a_definition() -> None:
+    assert len(PROBLEMS) == len(load_problems())
 
 
 @pytest.mark.slow  # torch is loaded, and exports
@@ -48,6 +62,36 @@ def test_a_definition_is_what_torch_exports_of_the_reference(problem: Problem) -
     made = json.loads(definition_text(export_definition(problem)))
     for part in ("inputs", "nodes", "outputs"):
         assert kept[part] == made[part]
+
+
+@pytest.mark.slow  # torch is loaded
+@pytest.mark.parametrize("regime", ["normal", "zero_blocks"])
+@each_problem
+def test_a_definition_in_float64_passes_the_gates(problem: Problem, regime: str) -> None:
+    graph, workload = definition_of(problem), _smallest(problem)
+    assert graph is not None
+    data = make_case_data(CaseKey(problem, workload, 3, regime))
+    scalars = problem.scalar_values(workload)
+    inputs = {name: torch_of(array) for name, array in data.inputs.items()}
+    inputs |= {name: torch_of(np.array(value)) for name, value in scalars.items()}
+    given = BoundGraph(graph, workload.axes).run(inputs)
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    for name, result in given.items():
+        tensor = problem.tensor(name)
+        made = result.contiguous().numpy().astype(numpy_dtype(tensor.dtype))
+        padded = np.zeros(tensor_shape(tensor, workload.axes), made.dtype)
+        padded[tuple(map(slice, made.shape))] = made
+        if tensor.layout == "sf_128x4":
+            padded = to_sf_128x4(padded.view(np.uint8), 0).view(made.dtype)
+        arrays[name] = padded
+    finding = judge(data, arrays, poison=0).finding
+    assert finding is None, f"{finding.tensor}: {finding.note}"
+
+
+def torch_of(array: npt.NDArray[Any]) -> Any:
+    torch: Any = importlib.import_module("torch")
+    is_whole = array.dtype.kind in "iub"
+    return torch.from_numpy(np.array(array if is_whole else array.astype(np.float64)))
 
 
 @each_problem
@@ -111,10 +155,9 @@ def test_generated_kernels_pass_a_quick_check(
     assert result.status is Status.PASSED, result.diagnostics
 
 
-def test_a_problem_without_a_definition_has_no_generated_kernels() -> None:
-    others = [one for one in load_problems().values() if one not in PROBLEMS]
-    assert others
-    assert all(generated_kernels(one, "sm_90a") is None for one in others)
+def test_a_problem_without_a_definition_has_no_generated_kernels(tmp_path: Path) -> None:
+    copied = load_problems()["silu_and_mul"].model_copy(update={"folder": tmp_path})
+    assert generated_kernels(copied, "sm_90a") is None
 
 
 def test_a_definition_of_another_problem_is_refused(tmp_path: Path) -> None:

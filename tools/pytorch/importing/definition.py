@@ -1,18 +1,23 @@
-"""The definition of a packaged problem: its torch_reference.py as a graph over the problem's axes.
+"""The definition of a packaged problem: PyTorch text beside it as a graph over the problem's axes.
 
 It is exported once, at sizes that no two axes share, and kept as `definition.json` beside the
-problem.yaml: whoever writes kernels from it needs no torch.
+problem.yaml: whoever writes kernels from it needs no torch. The text is torch_reference.py, or
+torch_definition.py where rows keep what they had. A reference computes in float64 what it
+wants exact; kernels compute it in float32. Its functions that are called as operators of kopt's own
+(custom_operators.py) are these; where scales lie in tiles problem.yaml says, not the graph.
 """
 
 import importlib.util
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from kopt.config.errors import ToolError
 from kopt.kernels.dtypes import DTYPE_SIZE_BYTES
 from kopt.kernels.expressions import expression_names
 from kopt.kernels.problem import Problem, make_workload, tensor_shape
+from kopt.tools.pytorch.custom_operators import custom_operators
 from kopt.tools.pytorch.graph import (
     Argument,
     Atom,
@@ -27,8 +32,9 @@ from kopt.tools.pytorch.graph import (
 from kopt.tools.pytorch.torch_library import load_torch
 
 from .exporting import export_module
+from .single_precision import in_single_precision
 
-_REFERENCE_FILE = "torch_reference.py"
+_REFERENCE_FILES = ("torch_reference.py", "torch_definition.py")
 _SIZES = (4 * 1009, 128 * 1013, 128 * 1019, 128 * 1021)
 """Values of the variable axes, the rows first: such that products and shares stand out, and
 that nothing is padded."""
@@ -64,13 +70,14 @@ def export_definition(problem: Problem) -> Graph:
     exported = export_module(
         type("Definition", (torch.nn.Module,), {"forward": forward})(),
         (*inputs, *scalars),
-        (problem.folder / _REFERENCE_FILE,),
+        (Path(reference.__file__),),
         frozenset(DTYPE_SIZE_BYTES),
     )
     names = [*(tensor.name for tensor in read), *(scalar.name for scalar in problem.scalars)]
     renamed = {name: names[place] for name, place in exported.places.items()}
     written = [tensor.name for tensor in problem.tensors if tensor.role != "in"]
-    return _Axes(problem, axes).graph(exported.graph, renamed, written)
+    graph = in_single_precision(exported.graph)
+    return _Axes(problem, axes).graph(graph, renamed, written)
 
 
 def definition_text(graph: Graph) -> str:
@@ -84,13 +91,21 @@ def definition_text(graph: Graph) -> str:
 
 
 def _reference_module(problem: Problem) -> Any:
-    path = problem.folder / _REFERENCE_FILE
+    paths = [problem.folder / name for name in _REFERENCE_FILES]
+    path = next((one for one in paths if one.is_file()), paths[0])
     spec = importlib.util.spec_from_file_location(f"{problem.name}_reference", path)
     if spec is None or spec.loader is None or not path.is_file():
         raise ToolError(f"{path} is missing: a definition is made of it")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    for name, replaced in {**custom_operators(), "tiled": _as_it_is}.items():
+        if hasattr(module, name):
+            setattr(module, name, replaced)
     return module
+
+
+def _as_it_is(scales: Any) -> Any:
+    return scales
 
 
 class _Axes:

@@ -34,11 +34,24 @@ class Pack:
     """Position of the first of them, from `first`, its place in the row."""
 
 
+@dataclass(frozen=True)
+class RowNumber:
+    """One element of a buffer for a whole row, or for all of them, which is read at the start."""
+
+    name: str
+    buffer: Buffer
+    position: str
+
+
 @dataclass
 class RowBody(Body):
     """The statements of a kernel that makes rows."""
 
     packs: dict[tuple[Buffer, str], Pack] = field(default_factory=dict[tuple[Buffer, str], Pack])
+    numbers: dict[tuple[Buffer, str], RowNumber] = field(
+        default_factory=dict[tuple[Buffer, str], RowNumber]
+    )
+    """What is read at the start, by where it is."""
     divisors: set[str] = field(default_factory=set[str])
     """Constants that must be multiples of a pack's length."""
     is_tile: bool = False
@@ -128,11 +141,28 @@ class RowBody(Body):
     def load(self, buffer: Buffer, position: str) -> str:
         """Return the code that names the element at `position`: of a pack where that can be."""
         pack = self.pack(buffer, position)
+        number = self._number(buffer, position) if pack is None else None
+        if number is not None:
+            return number.name
         if pack is None:
             self._loose.add(buffer)
             if buffer.kind != "scalar" and not set(_LOCAL.findall(position)) <= self._same.keys():
                 self.scattered.add(buffer)
         return f"{pack.name}.at[v]" if pack else super().load(buffer, position)
+
+    def _number(self, buffer: Buffer, position: str) -> RowNumber | None:
+        """Return the element at `position` if that is known at the start; None if it is not."""
+        found = self.numbers.get((buffer, position))
+        if found is not None or buffer.kind != "in" or self.is_tile:
+            return found
+        words = {one for one in _WORD.findall(position) if not one.startswith("KOPT_")}
+        known = {*self._outside, "Index"} - {"first"}
+        if self._depth != len(self._scopes) or not words <= known:
+            return None  # under a condition, or within a row
+        self.pointer(buffer)
+        count = sum(one.buffer is buffer for one in self.numbers.values())
+        name = f"{buffer.label}_number{count + 1 if count else ''}"
+        return self.numbers.setdefault((buffer, position), RowNumber(name, buffer, position))
 
     def element(self, buffer: Buffer, position: str) -> str:
         """Return the code that reads the element at `position` for arithmetic."""

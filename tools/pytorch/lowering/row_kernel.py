@@ -61,8 +61,8 @@ class _RowWriter:
         if len(self._kept) > 1:
             body.linear[self._kept] = (plan.outer, "row")
         start = len(body.lines)
-        skipped = self._skipped()
         body.begin()
+        skipped = self._skipped()
         for number, results in enumerate(plan.results, 1):
             index = results[0].reduction.result_index(self._kept)
             self._reduce(results, f"state{number}", index, self._folded)

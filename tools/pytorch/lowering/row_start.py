@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from .buffers import Grid
 from .cuda_types import STORED
-from .row_body import Pack, RowBody
+from .row_body import Pack, RowBody, RowNumber
 from .row_schedule import Schedule
 from .sizes import Size
 
@@ -145,15 +145,23 @@ class RowStart:
             if is_dependent and one.buffer.is_static and one.buffer.kind == "in"
             if body.is_known_early(one)
         ]
+        static = [one for one in body.numbers.values() if is_dependent and one.buffer.is_static]
+        yield from self._numbers(body, static)
         yield from self._kept(body, early)
         if self.schedule.is_split and self.states:
             yield "kopt::cluster_wait();  // the mbarriers of the other blocks are there, too"
         if is_dependent:
             yield "kopt::griddepcontrol_wait();"
         yield from self.skipped
+        yield from self._numbers(body, [one for one in body.numbers.values() if one not in static])
         yield from self._kept(body, [one for one in packs if one not in early])
         if is_dependent:
             yield "if (TRIGGER == 1) kopt::griddepcontrol_launch_dependents();"
+
+    def _numbers(self, body: RowBody, numbers: Sequence[RowNumber]) -> Iterator[str]:
+        for one in numbers:
+            element = f"{body.pointer(one.buffer)}[{one.position}]"
+            yield f"const {STORED[one.buffer.dtype]} {one.name} = {element};"
 
     def _kept(self, body: RowBody, packs: Sequence[Pack]) -> Iterator[str]:
         if not packs:

@@ -157,3 +157,24 @@ def test_the_first_values_of_shared_rows_leave_no_block_without_a_part(
     for elements in range(512, 9000):
         tried = tried_values(RowSizes(elements, reduces, False, False), schedule)
         assert (tried["SPLIT"][0] - 1) * tried["ROW"][0] < -(-elements // 8), elements
+
+
+def test_a_number_of_a_row_is_read_once_at_the_start_unless_it_is_under_a_condition() -> None:
+    matrix, numbers = value_type(130, 1024), value_type(130, 1)
+    product = Node(
+        name="y", op="aten.mul.Tensor", args=(Ref(node="x"), Ref(node="n")), results=(matrix,)
+    )
+    plain = graph_of({"x": matrix, "n": numbers}, [product], Ref(node="y"))
+    source = emit_candidate(problem_of(plain, {"B": 1}), plain)
+    start, loop = source.split("for (int v = 0; v < VEC; ++v)")
+    assert start.count("n_data[row]") == 1 and "n_data" not in loop
+    padded = Node(
+        name="n",
+        op="aten.constant_pad_nd.default",
+        args=(Ref(node="m"), (0, 0, 0, 1), 1.0),
+        results=(numbers,),
+    )
+    guarded = graph_of({"x": matrix, "m": value_type(129, 1)}, [padded, product], Ref(node="y"))
+    source = emit_candidate(problem_of(guarded, {"B": 1}), guarded)
+    start, loop = source.split("for (int v = 0; v < VEC; ++v)")
+    assert "m_data[" not in start and loop.count("m_data[") == 1

@@ -1,7 +1,7 @@
 """`kopt study`: from the opened device to the study's report, as the command line asked for it."""
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from math import inf
@@ -38,8 +38,6 @@ NO_KEY = (
     "no ANTHROPIC_API_KEY: a study compares what models do. --no-models compares the search that"
     " asks none, with memory and without; make demo-study shows one with a scripted model"
 )
-Target = tuple[float, bool]
-"""A speed, or a share of the best one and True."""
 _OF_EVERY_STUDY = ("device", "resume", "yes", "dry_run", "progress")
 REPEATS, TARGET = 1, 1.3
 
@@ -56,7 +54,7 @@ class StudyOptions:
     config: Path | None
     seed: int | None
     repeats: int | None
-    target: Target | None
+    target: str | None
     budget: str | None
     base: tuple[str, ...]
     device: str
@@ -108,19 +106,30 @@ def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
     is_lacking = session.settings.claude is None and not options.no_models
     if is_lacking and not options.dry_run:
         raise SetupError(NO_KEY)
+    target, is_share = parse_target(options.target or "") or (TARGET, False)
     budget: Budget = UNLIMITED if options.budget is None else parse_budget(options.budget)
     return {
         "arms": arms,
         "kernels": options.kernel,
         "repeats": options.repeats or REPEATS,
-        "target": TARGET if options.target is None else options.target[0],
-        "is_share": options.target is not None and options.target[1],
+        "target": target,
+        "is_share": is_share,
         "budget": budget.with_dollars(common.budget_usd),
         "seed": options.seed or 0,
         "asks_models": not options.no_models,
         "has_base": "" in bases,
         "based": tuple(name for name in bases if name),
     }
+
+
+def parse_target(text: str) -> tuple[float, bool] | None:
+    """Return a speed (`1.3x`, `1.3`), or a share of the best (`95%`) and True; None for neither."""
+    is_share = text.endswith("%")
+    with suppress(ValueError):
+        value = float(text.removesuffix("%" if is_share else "x"))
+        if 0.0 < value <= (100.0 if is_share else 1000.0):
+            return (value / 100 if is_share else value), is_share
+    return None
 
 
 def bases_of_study(options: StudyOptions) -> dict[str, Path]:

@@ -1,6 +1,5 @@
 """`kopt study`: ways to search compared on a set of kernels, with and without memory."""
 
-from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -21,12 +20,12 @@ from kopt.server.study_driving import (
     REPEATS,
     TARGET,
     StudyOptions,
-    Target,
     agree_on_study,
     asked_of_study,
     bases_of_study,
     device_of_study,
     drive_study,
+    parse_target,
     plan_of_study,
     without_models,
 )
@@ -56,20 +55,15 @@ Exit codes: 0 all runs have ended, 2 wrong usage, 3 this machine or the model
 lacks something, 130 interrupted."""
 
 
-def _target(_: click.Context, __: click.Parameter, text: str | None) -> Target | None:
-    """Read `1.3x` or `1.3`, or `95%`.
+def _target(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    """Return what was given, which has to be `1.3x` or `1.3`, or `95%`.
 
     Raises:
         click.BadParameter: It is no speed and no share of one.
     """
-    if text is None:
-        return None
-    is_share = text.endswith("%")
-    with suppress(ValueError):
-        target = float(text.removesuffix("%" if is_share else "x"))
-        if 0.0 < target < 1000.0 and not (is_share and target > 100.0):
-            return (target / 100 if is_share else target), is_share
-    raise click.BadParameter(f"{text!r} is no speed such as 1.3x, and no share such as 95%")
+    if text is not None and parse_target(text) is None:
+        raise click.BadParameter(f"{text!r} is no speed such as 1.3x, and no share such as 95%")
+    return text
 
 
 @click.command("study", epilog=EPILOG)

@@ -1,6 +1,5 @@
 """What a run would do and cost, before it is begun."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,8 @@ from kopt.search.forecast.run_plan import RunPlan, plan_run
 from kopt.search.models.prices import load_prices
 from kopt.search.records.budget import parse_budget
 from kopt.search.runs.run import RunRequest
+from support.small_silu import KERNEL as SMALL
+from support.small_silu import write_small_silu
 
 KERNEL = "silu_and_mul_b8xh14336"
 SEARCH = load_search_settings()
@@ -27,7 +28,8 @@ SEARCH = load_search_settings()
 
 def _plan(home: Path, has_key: bool = True, **request: Any) -> RunPlan:
     access = ClaudeAccess(api_key="secret") if has_key else None
-    settings = replace(Settings(home), claude=access)
+    own = home / "problems"
+    settings = Settings(home, problems=own if own.is_dir() else None, claude=access)
     asked: dict[str, Any] = {"kernel": KERNEL, **request}
     return plan_run(RunRequest(**asked), settings, gpu_for_arch("sm_100a"))
 
@@ -82,14 +84,13 @@ def test_minimal_agent_asks_authors_and_verifier_alone_and_costs_less(tmp_path: 
     assert asked["coder"].expected_calls == asked["coder"].expected_conversations
 
 
-@pytest.mark.parametrize(
-    ("kernel", "kind"), [(KERNEL, "generated"), ("add_rmsnorm_fp4quant_b128xh2048", "sweep")]
-)
+@pytest.mark.parametrize(("is_known", "kind"), [(True, "generated"), (False, "sweep")])
 def test_without_a_key_rounds_are_kopts_own_and_what_agents_would_cost_is_told(
-    tmp_path: Path, kernel: str, kind: str
+    tmp_path: Path, is_known: bool, kind: str
 ) -> None:
     """Kernels are generated where the problem has a definition, else `tune` values are swept."""
-    plan = _plan(tmp_path, has_key=False, kernel=kernel, search=SEARCH.with_beam(2, 2))
+    write_small_silu(tmp_path / "problems", is_known=is_known)
+    plan = _plan(tmp_path, has_key=False, kernel=SMALL, search=SEARCH.with_beam(2, 2))
     assert (_kinds(plan), plan.asks_models) == (["start", kind, kind], False)
     assert plan.rounds[1].most_candidates == SEARCH.with_beam(2, 2).sweep_size
     assert plan.expected_usd > 0

@@ -28,14 +28,15 @@ from support.recorded_evaluator import RecordedEvaluator
 from support.scripted_runs import settings as run_settings
 from support.shared_caches import share_caches
 
-KERNEL = "add_rmsnorm_fp4quant_b128xh2048"
+KERNEL, MINE = "add_rmsnorm_fp4quant_b128xh2048", "mine_rmsnorm_b128xh2048"
 
 
 @pytest.fixture
 def settings(tmp_path: Path, shared_caches: Path) -> Settings:
-    """Settings with a home and a user's copy of one problem that a test may change."""
+    """Settings with a home and a user's copy of one problem, for which kopt writes no kernels."""
     source = Path(str(files("kopt.kernels"))) / "problems" / "add_rmsnorm_fp4quant"
     shutil.copytree(source, tmp_path / "problems" / "mine_rmsnorm")
+    (tmp_path / "problems" / "mine_rmsnorm" / "definition.json").unlink()
     definition = tmp_path / "problems" / "mine_rmsnorm" / "problem.yaml"
     text = definition.read_text("utf-8").replace("add_rmsnorm_fp4quant", "mine_rmsnorm", 1)
     definition.write_text(text, "utf-8")
@@ -60,7 +61,7 @@ def _drive(
 def test_reference_kernel_is_swept_over_its_declared_values(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with begin_run(RunRequest(kernel=KERNEL), settings) as store:
+    with begin_run(RunRequest(kernel=MINE), settings) as store:
         assert _drive(store, settings, monkeypatch) == "done"
         members = store.reader.members()
     assert len(members) > 1 and members[0].proposer == "start"
@@ -72,13 +73,13 @@ def test_own_file_is_the_starting_point_under_its_own_name(
 ) -> None:
     own = tmp_path / "own.cu"
     own.write_text("no header", "utf-8")
-    with begin_run(RunRequest(kernel=KERNEL, start=own), settings) as store:
+    with begin_run(RunRequest(kernel=MINE, start=own), settings) as store:
         refused = failed(Status.PLAN_ERROR)
         assert _drive(store, settings, monkeypatch, lambda _: refused) == "failed"
         assert [member.source_name for member in store.reader.members()] == ["own.cu"]
 
 
-@pytest.mark.parametrize("kernel", [KERNEL, "mine_rmsnorm_b128xh2048"])
+@pytest.mark.parametrize("kernel", [KERNEL, MINE])
 def test_run_remembers_the_folder_of_a_problem_of_the_users_own(
     settings: Settings, kernel: str
 ) -> None:
@@ -129,7 +130,7 @@ def test_only_a_larger_budget_takes_a_spent_run_up_again(
 def test_run_of_a_changed_problem_is_not_resumed_and_its_lock_is_free(
     settings: Settings, tmp_path: Path
 ) -> None:
-    begin_run(RunRequest(kernel="mine_rmsnorm_b128xh2048"), settings).close()
+    begin_run(RunRequest(kernel=MINE), settings).close()
     oracle = tmp_path / "problems" / "mine_rmsnorm" / "oracle.py"
     original = oracle.read_bytes()
     oracle.write_bytes(original + b"\n# other rounding\n")

@@ -17,6 +17,7 @@ from kopt.search.runs import promoting
 from kopt.search.step.result import StepResult
 from kopt.server import opened_device
 from kopt.server.exits import ExitCode
+from kopt.tools.bench import plain_copy
 from support.bench_results import H100
 from support.command_line import Kopt
 from support.sim_timer import SimTimer
@@ -36,6 +37,11 @@ def _wide_blocks_are_faster(plan: LaunchPlan) -> float:
 @pytest.fixture
 def twin(monkeypatch: pytest.MonkeyPatch) -> Twin:
     """Return a function that makes every GPU a twin with the given times."""
+
+    def nothing_kept(*_: object) -> None:
+        """Find no copy that another test has timed on the same twin."""
+
+    monkeypatch.setattr(plain_copy, "load_kept", nothing_kept)
 
     def install(time_of: TimeOf = _wide_blocks_are_faster, facts: DeviceFacts = H100) -> None:
         @contextmanager
@@ -146,7 +152,7 @@ def test_a_run_that_pauses_goes_on_with_its_own_gpu_only(
     ending = kopt("run", "--kernel", KERNEL, "--device", "cuda:0", *words)
     assert ending.code == ExitCode.INTERRUPTED
     assert asked
-    run = ending.document["message"].split("--resume ")[1].split()[0]
+    run = ending.document["hint"].split("--resume ")[1].split()[0]
 
     twin(facts=H100.model_copy(update={"uuid": "GPU-2"}))
     refused = kopt("run", "--resume", run, *words)

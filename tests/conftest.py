@@ -19,6 +19,7 @@ from support.shared_caches import share_caches
 _WITH_TORCH = [
     "tools/pytorch/*",
     "server/test_modules_on_gpu.py",
+    "server/commands/test_review_reference.py",
     "server/test_new_on_sim.py",
     "server/test_tutorial_with_torch.py",
 ]

@@ -3,11 +3,13 @@
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import mkdtemp
 
 import click
 
+from kopt.config.callbacks import ignore
 from kopt.config.counted import counted
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.files import ensure_folder, write_atomically
@@ -29,8 +31,11 @@ from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.review_page import review_markdown, review_view
 from kopt.server.work.stages import review, review_torch
+from kopt.tools.device_choice import device_name
 from kopt.tools.facts.next_command import NextCommand
 from kopt.tools.facts.wording import short_id
+from kopt.tools.pytorch.importing.request import ExportRequest
+from kopt.tools.pytorch.importing.stage import ImportRequest, import_function
 from kopt.tools.review.extension_call import (
     ExtensionCall,
     default_call,
@@ -45,6 +50,7 @@ Examples:
   kopt review theirs.cu --claim 1.7x --kernel silu_and_mul_b8xh14336
   kopt review theirs.cu --claim 1.3 --mean --kernel silu_and_mul_b8xh14336
   kopt review theirs.cu --claim 2x --against reference --kernel silu_and_mul_b8xh14336
+  kopt review theirs.cu --claim 2x --reference model.py
   kopt review ext.cu --claim 2x --kernel silu_and_mul_b8xh14336 --call 'out = forward(input)'
   kopt review theirs.cu --claim 50x --kernel silu_and_mul_b8xh14336 --device sim --arch sm_90a
 
@@ -85,6 +91,7 @@ class ReviewOptions:
     file: Path
     claim: float
     kernel: str | None
+    reference: Path | None
     against: str | None
     mean: bool
     device: str
@@ -108,6 +115,13 @@ class ReviewOptions:
     metavar="ID",
     help="Kernel id (kopt list) that the claim is of. Default: the problem in whose folder the "
     "file lies, and every workload that the header claims.",
+)
+@click.option(
+    "--reference",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE.py",
+    help="In place of --kernel the PyTorch module or function that it replaces, of which a problem "
+    "is made as by kopt new.",
 )
 @click.option(
     "--against",
@@ -145,6 +159,8 @@ def command(session: Session, options: ReviewOptions) -> int:
     Nothing that its author says counts, and the page has everything that the answer rests on.
     """
     settings = session.settings
+    if options.reference is not None:
+        options, settings = _with_reference(options.reference, options, session)
     claim = Claim(speedup=options.claim, against=options.against, is_mean=options.mean)
     reviewed = _reviewed(options, settings)
     refuse_unknown_baseline(claim, reviewed.case.problem)
@@ -171,6 +187,32 @@ def command(session: Session, options: ReviewOptions) -> int:
 
     found = session.show_growing(make, review_view, _amount, _page_of)
     return ExitCode.INTERRUPTED if found is None else _EXIT_CODES[found.answer]
+
+
+def _with_reference(
+    reference: Path, options: ReviewOptions, session: Session
+) -> tuple[ReviewOptions, Settings]:
+    """Return the options with the kernel that `reference` is made, and settings that know it.
+
+    Raises:
+        click.UsageError: A kernel is named, too.
+        ToolError: The file cannot be imported.
+        SetupError: torch is not installed.
+    """
+    if options.kernel is not None:
+        raise click.UsageError("--reference makes a problem of its own: leave --kernel out")
+    folder = Path(mkdtemp(prefix="reference-", dir=ensure_folder(session.settings.reviews)))
+    with status_line(quiet=session.as_json) as show:
+        source = reference.absolute()
+        export = ExportRequest(source=str(source), import_path=(str(source.parent),))
+        made = import_function(ImportRequest(export, folder, progress=show), session.settings)
+    # The simulator takes the small shape, a GPU the one that the claim is of.
+    pick = min if device_name(options.device, ignore) == "sim" else max
+    workload = pick(made.workloads, key=lambda one: one.tensor_bytes)
+    return (
+        replace(options, kernel=workload.kernel, reference=None),
+        replace(session.settings, problems=folder),
+    )
 
 
 def _page_of(result: ReviewResult) -> NextCommand:
@@ -213,7 +255,7 @@ def _extension(options: ReviewOptions, source: Candidate, settings: Settings) ->
     if options.kernel is None:
         raise ToolError(
             f"{options.file} is a torch extension: name the kernel that it computes with --kernel"
-            " ID (kopt list)"
+            " ID (kopt list), or the PyTorch code that it replaces with --reference FILE.py"
         )
     case = case_of(source, options.kernel, settings)
     call = (

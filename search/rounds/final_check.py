@@ -4,6 +4,8 @@ The verdict of a reading is kept with the candidate, so that an interrupted run 
 Where nobody can be asked, or no answer comes, that is told and measurement alone decides.
 """
 
+from collections.abc import Iterable
+
 from kopt.config.errors import ToolError
 from kopt.config.files import write_atomically
 from kopt.kernels.check_result import CheckResult
@@ -11,7 +13,7 @@ from kopt.kernels.status import Status
 from kopt.search.agents.views import Objection, SoftVerdict, SoftView
 from kopt.search.models.errors import BudgetSpent, CallFailed
 from kopt.search.records.members import Member
-from kopt.search.records.run_state import EventKind, RunStatus
+from kopt.search.records.run_state import Event, EventKind, RunStatus
 from kopt.search.selection.ranking import rank
 from kopt.search.store.winner import pin_tune, winner_path
 
@@ -23,21 +25,22 @@ from .run_context import RunContext
 def run_final_checks(context: RunContext) -> None:
     """End the run: the winner is the first that passes the full check and is promoted.
 
-    As many as the beam is wide are checked, and the start as the last. Where none is promoted, or
-    nothing can be (on sim), it is the first that passes. One whose reading shows what no check can
-    see is passed over.
+    As many as the beam is wide are checked, and the start as the last; those that the search has
+    checked already take no place of theirs. Where none is promoted, or nothing can be (on sim), it
+    is the first that passes. One whose reading shows what no check can see is passed over.
     """
     store, state = context.search.store, context.state()
     best: Member | None = None
     promoted: Member | None = None
-    places = state.settings.search.beam.width
+    places, known = state.settings.search.beam.width, _checked_in_search(store.reader.events())
     for seq in _finalists(context.members()):
-        if places <= 0 and seq != 0:
+        if places <= 0 and seq != 0 and seq not in known:
             continue
         store.queue.add([seq], "full")
         context.evaluations.drain("full")
         member = context.members()[seq]
-        if member.full is None or member.full.status is not Status.PLAN_ERROR:
+        is_run = member.full is None or member.full.status is not Status.PLAN_ERROR
+        if is_run and seq not in known:
             places -= 1  # without a plan for its whole domain it is not run: the next has its place
         if not member.is_confirmed or not stands_up(context, member):
             continue
@@ -65,6 +68,21 @@ def _finalists(members: tuple[Member, ...]) -> list[int]:
     """
     timed = [member for member in members if member.tie is None or member.tie.cost is not None]
     return [member.seq for member in rank(timed)]
+
+
+def _checked_in_search(events: Iterable[Event]) -> set[int]:
+    """Return who was put to the full check before the last round closed.
+
+    What was checked since, at this end of the run, is not among them: an interrupted run counts it
+    again.
+    """
+    found, known = set[int](), set[int]()
+    for event in events:
+        if event.kind is EventKind.FINAL_CHECK:
+            found.add(event.data["candidate"])
+        elif event.kind is EventKind.ROUND_DONE:
+            known |= found
+    return known
 
 
 def _may_be_promoted(context: RunContext, member: Member) -> bool:

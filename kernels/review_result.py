@@ -94,6 +94,8 @@ class ReviewResult(Record):
     arch: str
     gpu: DeviceFacts | None = None
     """The GPU; None on sim."""
+    reference: tuple[str, ...] = ()
+    """The PyTorch file of which the problem was made, its hash, and what its import warned of."""
     check: CheckResult
     """The full check of everything that the header claims."""
     sanitizer: tuple[SanitizerResult, ...] = ()

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import mkdtemp
 
 import click
 
@@ -28,14 +27,14 @@ from kopt.server.options import (
     tune_option,
 )
 from kopt.server.progress import status_line
+from kopt.server.review_reference import import_reference, reference_words
 from kopt.server.session import Session, command_body
 from kopt.server.views.review_page import review_markdown, review_view
 from kopt.server.work.stages import review, review_torch
 from kopt.tools.device_choice import device_name
 from kopt.tools.facts.next_command import NextCommand
 from kopt.tools.facts.wording import short_id
-from kopt.tools.pytorch.importing.request import ExportRequest
-from kopt.tools.pytorch.importing.stage import ImportRequest, import_function
+from kopt.tools.pytorch.importing.stage import ImportResult
 from kopt.tools.review.extension_call import (
     ExtensionCall,
     default_call,
@@ -158,9 +157,10 @@ def command(session: Session, options: ReviewOptions) -> int:
     (PYBIND11_MODULE or TORCH_LIBRARY), of which wrong results are refuted and no time is believed.
     Nothing that its author says counts, and the page has everything that the answer rests on.
     """
-    settings = session.settings
+    settings, told = session.settings, tuple[str, ...]()
     if options.reference is not None:
-        options, settings = _with_reference(options.reference, options, session)
+        options, settings, made = _with_reference(options.reference, options, session)
+        told = reference_words(made)
     claim = Claim(speedup=options.claim, against=options.against, is_mean=options.mean)
     reviewed = _reviewed(options, settings)
     refuse_unknown_baseline(claim, reviewed.case.problem)
@@ -181,7 +181,7 @@ def command(session: Session, options: ReviewOptions) -> int:
             else:
                 asked = ExtensionRequest(request, reviewed.call)
                 result = review_torch(asked, opened, settings)
-        result = result.model_copy(update={"page_path": str(path)})
+        result = result.model_copy(update={"page_path": str(path), "reference": told})
         _write(path, review_markdown(result))
         return result
 
@@ -191,28 +191,25 @@ def command(session: Session, options: ReviewOptions) -> int:
 
 def _with_reference(
     reference: Path, options: ReviewOptions, session: Session
-) -> tuple[ReviewOptions, Settings]:
+) -> tuple[ReviewOptions, Settings, ImportResult]:
     """Return the options with the kernel that `reference` is made, and settings that know it.
 
     Raises:
         click.UsageError: A kernel is named, too.
         ToolError: The file cannot be imported.
-        SetupError: torch is not installed.
+        SetupError: torch is not installed, or the page cannot be written.
     """
     if options.kernel is not None:
         raise click.UsageError("--reference makes a problem of its own: leave --kernel out")
-    folder = Path(mkdtemp(prefix="reference-", dir=ensure_folder(session.settings.reviews)))
+    if options.page is not None:
+        _refuse_unwritable(options.page)
     with status_line(quiet=session.as_json) as show:
-        source = reference.absolute()
-        export = ExportRequest(source=str(source), import_path=(str(source.parent),))
-        made = import_function(ImportRequest(export, folder, progress=show), session.settings)
+        made = import_reference(reference, session.settings, show)
     # The simulator takes the small shape, a GPU the one that the claim is of.
     pick = min if device_name(options.device, ignore) == "sim" else max
     workload = pick(made.workloads, key=lambda one: one.tensor_bytes)
-    return (
-        replace(options, kernel=workload.kernel, reference=None),
-        replace(session.settings, problems=folder),
-    )
+    known = replace(session.settings, problems=Path(made.folder).parent)
+    return replace(options, kernel=workload.kernel, reference=None), known, made
 
 
 def _page_of(result: ReviewResult) -> NextCommand:

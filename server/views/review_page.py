@@ -111,6 +111,8 @@ def _subject(result: ReviewResult) -> str:
 
 def _sections(result: ReviewResult) -> Iterator[PageSection]:
     yield _claim_section(result)
+    if result.reference:
+        yield PageSection("Reference", tuple(map(_one_line, result.reference)))
     yield _check_section(result)
     if any(one.bench is not None for one in result.workloads):
         yield _speed_section(result)

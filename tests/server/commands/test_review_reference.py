@@ -1,5 +1,6 @@
 """`kopt review --reference`: a claim of a kernel that is to replace a PyTorch function."""
 
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,9 @@ def test_a_kernel_is_judged_by_the_function_that_it_is_to_replace(
             *("--device", "sim", "--arch", "sm_90a", "--json"),
         )
         assert (ending.code, ending.document["answer"]) == (code, answer), ending
-        assert ending.document["kernel"] == "gated_small"
+        assert ending.document["kernel"] == "reference_gated_small"
+        page = Path(ending.document["page_path"]).read_text("utf-8")
+        assert f"gated.py ({sha256(GATED.encode()).hexdigest()[:12]})" in page
 
 
 def test_a_reference_and_a_kernel_are_one_too_many(kopt: Kopt, gated: Path) -> None:
@@ -55,10 +58,30 @@ def test_a_reference_and_a_kernel_are_one_too_many(kopt: Kopt, gated: Path) -> N
 
 @pytest.mark.slow
 def test_a_reference_that_is_no_function_is_refused(
-    kopt: Kopt, gated: Path, tmp_path: Path
+    kopt: Kopt, gated: Path, tmp_path: Path, shared_home: Path
 ) -> None:
+    before = set(shared_home.glob("reviews/*"))
     empty = tmp_path / "empty.py"
     empty.write_text("x = 1\n", "utf-8")
     ending = kopt("review", gated, "--claim", "2x", "--reference", empty, "--device", "sim")
     assert ending.code == ExitCode.USAGE
     assert "empty.py" in ending.stderr
+    assert set(shared_home.glob("reviews/*")) == before  # nothing stays of it
+
+
+def test_a_reference_has_to_be_a_python_file(kopt: Kopt, gated: Path, tmp_path: Path) -> None:
+    other = tmp_path / "gated.txt"
+    other.write_text(GATED, "utf-8")
+    ending = kopt("review", gated, "--claim", "2x", "--reference", other, "--device", "sim")
+    assert ending.code == ExitCode.USAGE
+    assert "gated.txt is no Python file" in ending.stderr
+
+
+@pytest.mark.slow
+def test_a_reference_may_be_called_as_a_packaged_problem(kopt: Kopt, tmp_path: Path) -> None:
+    called, theirs = tmp_path / "silu_and_mul.py", tmp_path / "theirs.cu"
+    called.write_text(GATED, "utf-8")
+    theirs.write_text("/* kopt: 1\n*/\n", "utf-8")
+    words = ("--claim", "2x", "--reference", called, "--device", "sim", "--arch", "sm_90a")
+    ending = kopt("review", theirs, *words, "--json")
+    assert ending.document["kernel"] == "reference_silu_and_mul_small", ending

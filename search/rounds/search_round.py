@@ -49,13 +49,13 @@ def judge_search(context: RunContext) -> Stop | None:
 
 
 def _check_leader(context: RunContext) -> bool:
-    """Put the leader to the full check; False where that was done before."""
+    """Put the leader to the full check; False where that was done before, or came to nothing."""
     leader = next(iter(rank_unrefuted(context.members())), None)
     if leader is None or leader.full is not None:
         return False
     context.search.store.queue.add([leader.seq], "full")
     context.evaluations.drain("full")
-    return True
+    return context.members()[leader.seq].full is not None
 
 
 def _judged(context: RunContext) -> Stop | None:

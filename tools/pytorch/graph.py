@@ -36,7 +36,7 @@ class Ref(Record):
 class AxisSize(Record):
     """An integer that is the value of one of the problem's axes."""
 
-    axis: str
+    axis: Name
 
 
 class Special(Record):

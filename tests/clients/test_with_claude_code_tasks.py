@@ -1,6 +1,7 @@
 """Claude Code on a terminal declares the Tasks extension: long work is pushed to it when done."""
 
 import json
+from uuid import uuid4
 
 from support.fake_messages import FakeMessages, in_conversation
 from support.messages_wire import Exchange, ToolCall, Turn
@@ -8,7 +9,7 @@ from support.real_clients import KOPT, Clients
 from support.session_script import KERNEL, candidate
 
 API_KEY = "scripted-key-0123456789abcdef"
-CHECK = {"kernel": KERNEL, "path": "mine.cu", "device": "sim"}
+CHECK = {"kernel": KERNEL, "path": "mine.cu", "device": "sim", "level": "full"}
 
 
 def _check_then_rest(done: tuple[Exchange, ...]) -> Turn:
@@ -26,7 +27,9 @@ def _settle_in(clients: Clients) -> None:
     servers = {"mcpServers": {"kopt": {"command": str(KOPT), "args": ["serve"]}}}
     (clients.home / ".claude.json").write_text(json.dumps(state), "utf-8")
     (clients.home / "mcp.json").write_text(json.dumps(servers), "utf-8")
-    (clients.project / "mine.cu").write_text(candidate("good_scalar.cu"), "utf-8")
+    # A source that no other test has compiled: a check that is done at once is no task.
+    source = f"{candidate('good_scalar.cu')}// {uuid4()}\n"
+    (clients.project / "mine.cu").write_text(source, "utf-8")
 
 
 def test_result_of_a_task_is_pushed_into_the_conversation(clients: Clients) -> None:

@@ -29,7 +29,7 @@ from kopt.tools.devices.timer import EmptySide, TimingDevice, TimingFailure
 GRIDS = (1, 132, 448, 1024, 1792, 3584, 8192)
 BLOCKS = (32, 64, 128, 256, 512, 1024)
 WORDS = 1 << 17
-"""Of 16 bytes that device_copy reads and writes: 4 MB a set."""
+"""The words of 16 bytes that device_copy reads, and as many that it writes: 4 MB a set."""
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,8 @@ COMPOSITES = _words(
 """Taken apart where their roundings are followed."""
 RECURRENT = _words("lstm gru")
 CUSTOM = frozenset(f"{NAMESPACE}.{name}.default" for name in (PACKED_E2M1, WRITTEN_WHERE))
-"""Operators of kopt's own (custom_operators.py), in full; no graph of others has them."""
+"""The full names of kopt's own operators (custom_operators.py); imports and what is handed back may
+not call them."""
 ALLOWED = frozenset[str]().union(
     *(VIEWS, MOVES, CONSTANTS, CHOICES, CONTRACTIONS, SUMS, EXPONENTIALS, ABSOLUTE, POINTWISE),
     *(COMPOSITES, RECURRENT),

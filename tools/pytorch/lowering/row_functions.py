@@ -108,8 +108,8 @@ __device__ State merged_parts(const State* states) {
   State merged = State::start();
   #pragma unroll
   for (int part = 0; part < own; ++part) {
-    const int last = parts % own == 0 ? first : first + part;  // of `own` parts all exist, or none
-    if (parts == lanes * own || last < parts) merged.merge(states[first + part]);
+    const int checked = parts % own == 0 ? first : first + part;  // of `own` all exist, or none
+    if (parts == lanes * own || checked < parts) merged.merge(states[first + part]);
   }
   return shared_in_warp(merged, lanes);  // op::shared_in_warp
 }""",

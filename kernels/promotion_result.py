@@ -57,6 +57,10 @@ class NarrowerDomain(Record):
     where: str
     """Holds for these workloads and for no other of the domain."""
 
+    def has(self, workload: str) -> bool:
+        """Return whether the workload of this name held."""
+        return any(one.workload == workload for one in self.workloads)
+
     @property
     def words(self) -> str:
         """What has held, and what to write."""
@@ -79,6 +83,9 @@ class PromotionResult(Record):
     """Why it was not promoted, each in one sentence."""
     narrower: NarrowerDomain | None = None
     """Where some workloads have held and others have not; None where the candidate is at fault."""
+    claimed: str | None = None
+    """The `where` that a run gave its winner, which had not held at other workloads; None where the
+    candidate's own was put to the promotion."""
     kernel: str
     """Kernel id of the first workload of the domain."""
     domain: tuple[str, ...]

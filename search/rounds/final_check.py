@@ -15,7 +15,7 @@ from kopt.search.models.errors import BudgetSpent, CallFailed
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import Event, EventKind, RunStatus
 from kopt.search.selection.ranking import rank
-from kopt.search.store.winner import pin_tune, winner_path
+from kopt.search.store.winner import claim, pin_tune, winner_path
 
 from .agents import Agents
 from .memory import PROMOTION, promotion_of
@@ -54,11 +54,20 @@ def run_final_checks(context: RunContext) -> None:
     winner = promoted or best
     if winner is not None:
         # The file first: a finished run is never touched again.
-        text = pin_tune(winner.source, winner.tune)
+        text = _as_promoted(context, winner)
         write_atomically(winner_path(store.folder), text.encode())
     ended: RunStatus = "failed" if winner is None else "done"
     is_spent = state.stop_reason == "budget"
     store.finish("budget" if is_spent else ended, None if winner is None else winner.seq)
+
+
+def _as_promoted(context: RunContext, winner: Member) -> str:
+    """Return the winner's text: its tune values as defaults, claiming what it was promoted for."""
+    text = pin_tune(winner.source, winner.tune)
+    kept = promotion_of(context.search.store.reader, context.members()[winner.seq])
+    if kept is None or kept.claimed is None or kept.outcome == "not_promoted":
+        return text
+    return claim(text, kept.claimed)
 
 
 def _finalists(members: tuple[Member, ...]) -> list[int]:

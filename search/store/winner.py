@@ -1,9 +1,11 @@
 """The winner's file: the source as it is, with the winning tune values made the defaults.
 
 The first value of each `tune` list is the default, so the winning value changes places with it.
-Nothing else in the file is touched: not the comment's layout, not a byte below it.
+Where a promotion held for some workloads only, `where` claims these alone. Nothing else in the file
+is touched: not the comment's layout, not a byte below it.
 """
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -34,14 +36,29 @@ def pin_tune(source: str, tune: Mapping[str, int]) -> str:
     return pinned
 
 
+def claim(source: str, where: str) -> str:
+    """Return `source` with `where` as the condition on shapes of its header.
+
+    Args:
+        source: A candidate with a sound header.
+        where: A predicate of header expressions, on one line.
+    """
+    root, offset = _header(source)
+    entries = _entries(root)
+    if "where" in entries:
+        old = entries["where"]
+        begin, end = offset + old.start_mark.index, offset + old.end_mark.index
+        line_end = "\n" if source[begin:end].endswith("\n") else ""  # a block scalar ends with it
+        return f"{source[:begin]}{json.dumps(where)}{line_end}{source[end:]}"
+    first = next(key for key, _ in root.value if key.value in ("launch", "variants"))
+    place = offset + first.start_mark.index
+    between = ", " if root.flow_style else "\n" + " " * first.start_mark.column
+    return f"{source[:place]}where: {json.dumps(where)}{between}{source[place:]}"
+
+
 def _tune_lists(source: str) -> dict[str, list[tuple[int, int, str]]]:
     """Return, by parameter, the (begin, end, text) of every declared value within `source`."""
-    begin = source.index("/*") + len("/*")
-    header = source[begin : source.index("*/", begin)]
-    # A block mapping starts in one column: the blank after the comment's opening is none of it.
-    text = header.lstrip()
-    offset = begin + len(header) - len(text)
-    root = yaml.SafeLoader(text).get_single_node()
+    root, offset = _header(source)
     lists: dict[str, list[tuple[int, int, str]]] = {}
     for name, node in _entries(_entries(root).get("tune")).items():
         if isinstance(node, yaml.SequenceNode):
@@ -50,6 +67,18 @@ def _tune_lists(source: str) -> dict[str, list[tuple[int, int, str]]]:
                 for item in node.value
             ]
     return lists
+
+
+def _header(source: str) -> tuple[yaml.MappingNode, int]:
+    """Return the header's mapping, and where its text begins within `source`."""
+    begin = source.index("/*") + len("/*")
+    header = source[begin : source.index("*/", begin)]
+    # A block mapping starts in one column: the blank after the comment's opening is none of it.
+    text = header.lstrip()
+    root = yaml.SafeLoader(text).get_single_node()
+    if not isinstance(root, yaml.MappingNode):
+        raise ValueError("the header is no mapping")
+    return root, begin + len(header) - len(text)
 
 
 def _entries(node: yaml.Node | None) -> dict[str, yaml.Node]:

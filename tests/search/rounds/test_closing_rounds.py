@@ -103,10 +103,10 @@ def _on_a_gpu(job: EvaluationJob) -> Evaluation:
 class Promotions:
     """Promotes by a table of outcomes, and remembers who was asked for."""
 
-    def __init__(self, **outcomes: str) -> None:
+    def __init__(self, claimed: str | None = None, **outcomes: str) -> None:
         """Answer by family."""
         self.asked: list[str] = []
-        self._outcomes = outcomes
+        self._claimed, self._outcomes = claimed, outcomes
 
     def __call__(self, member: Member) -> PromotionResult:
         """Return how the promotion of `member` ends."""
@@ -121,6 +121,7 @@ class Promotions:
             kernel="made_up_b8",
             domain=("b8",),
             candidate="c" * 64,
+            claimed=self._claimed,
             device="cuda:0",
             gpu=H100,
             check=check(),
@@ -128,8 +129,9 @@ class Promotions:
         )
 
 
-def _promoted(store: RunStore, promotions: Promotions) -> RunState:
-    model = scripted_model(lambda call: LINES.get(call, f"layout wrong // {call}"))
+def _promoted(store: RunStore, promotions: Promotions, **lines: str) -> RunState:
+    known = LINES | lines
+    model = scripted_model(lambda call: known.get(call, f"layout wrong // {call}"))
     parts = agents_search(store, model, _on_a_gpu)
     return run_search(replace(parts, promote=promotions))
 
@@ -147,6 +149,17 @@ def test_winner_is_promoted_by_the_rule_of_the_benchmark(tmp_path: Path, outcome
         assert (_winner(store, state), promotions.asked) == ("reduction", ["reduction"])
         assert [one["outcome"] for one in _told(store, EventKind.PROMOTED)] == [outcome]
         assert winner_path(store.folder).is_file()
+
+
+@pytest.mark.parametrize(("outcome", "is_claimed"), [("promoted", True), ("not_promoted", False)])
+def test_winner_claims_the_workloads_that_it_was_promoted_for(
+    tmp_path: Path, outcome: str, is_claimed: bool
+) -> None:
+    source = "reduction 4.0 /* kopt: 1\nlaunch: []\n*/"
+    promotions = Promotions("B <= 8", reduction=outcome, layout="not_promoted")
+    with new_store(tmp_path, device="cuda:0", gpu=H100) as store:
+        _promoted(store, promotions, **{"r1/b0/coder/0": source})
+        assert ('where: "B <= 8"' in winner_path(store.folder).read_text()) is is_claimed
 
 
 def test_next_best_is_promoted_where_the_best_is_not(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kopt.search.store.winner import pin_tune
+from kopt.search.store.winner import claim, pin_tune
 
 FLOW = "/* kopt: 1\ntune: {AAA: [1, 2, 3], BBB: [7, 8]} # kept\nlaunch: []\n*/\nint a[] = {1, 2};\n"
 BLOCK = "/* kopt: 1\ntune:\n  AAA:\n    - 1   # slow\n    - 2\n  BBB: [10,\n        2]\n*/\n"
@@ -33,3 +33,24 @@ def test_text_before_the_header_s_end_may_be_any_unicode() -> None:
 def test_undeclared_value_is_refused(tune: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="does not declare"):
         pin_tune(FLOW, tune)
+
+
+@pytest.mark.parametrize(
+    ("header", "claimed"),
+    [
+        ("kopt: 1\nlaunch: []\n", 'kopt: 1\nwhere: "B <= 8"\nlaunch: []\n'),
+        (
+            "kopt: 1\nwhere: H > 2 # old\nlaunch: []\n",
+            'kopt: 1\nwhere: "B <= 8" # old\nlaunch: []\n',
+        ),
+        (
+            "kopt: 1\nwhere: >-\n  H > 2\n  and B > 1\nlaunch: []\n",
+            'kopt: 1\nwhere: "B <= 8"\nlaunch: []\n',
+        ),
+        ("{kopt: 1, variants: []}", '{kopt: 1, where: "B <= 8", variants: []}'),
+    ],
+    ids=["without", "with", "folded", "flow"],
+)
+def test_claim_changes_where_and_nothing_else(header: str, claimed: str) -> None:
+    code = "\nint launch[] = {1}; // where: true\n"
+    assert claim(f"/* {header}*/{code}", "B <= 8") == f"/* {claimed}*/{code}"

@@ -1,10 +1,12 @@
 """How much of some work is done, and how long the rest will take."""
 
+import re
 import time
 from collections.abc import Callable
+from math import ceil
 
 _LEAST_DONE = 3
-"""So many pieces tell how long one takes."""
+"""So many pieces tell how long one takes; of few, a quarter does."""
 _LEAST_S = 1.0
 _IN_MINUTES_S = 100.0
 
@@ -15,6 +17,7 @@ class TimeLeft:
     def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
         """Begin now, with `total` pieces ahead."""
         self._total = total
+        self._least_done = min(_LEAST_DONE, ceil(total / 4))
         self._clock = clock
         self._began_s = clock()
 
@@ -25,7 +28,7 @@ class TimeLeft:
     def left(self, number: int) -> str:
         """Return `, about 12 s left` as piece `number` begins; empty where nobody can tell yet."""
         done = number - 1
-        if done < _LEAST_DONE:
+        if done < self._least_done:
             return ""
         return left_words((self._clock() - self._began_s) / done * (self._total - done))
 
@@ -36,3 +39,18 @@ def left_words(left_s: float) -> str:
         return ""
     words = f"{left_s:.0f} s" if left_s < _IN_MINUTES_S else f"{left_s / 60:.0f} min"
     return f", about {words} left"
+
+
+_LEFT = re.compile(r", about (\d+) (s|min) left")
+
+
+def counted_down(line: str, elapsed_s: float) -> tuple[str, str]:
+    """Return a line without its time left, and what is left of that after `elapsed_s`.
+
+    The second is as `left_words` gives it: empty where the line tells none, or where it is over.
+    """
+    told = _LEFT.search(line)
+    if told is None:
+        return line, ""
+    left_s = int(told[1]) * (1 if told[2] == "s" else 60)
+    return line[: told.start()] + line[told.end() :], left_words(left_s - elapsed_s)

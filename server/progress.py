@@ -1,28 +1,32 @@
 """Progress on stderr: a changing line or a bar on a terminal, plain lines elsewhere.
 
-A line that stands for long says for how long: a library that builds itself takes a minute, and
-whoever waits must see that something moves.
+A line that stands for long says for how long, and its time left goes down: a library that builds
+itself takes a minute, and whoever waits must see that something moves.
 """
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import click
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.progress import BarColumn, Progress, Task, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
 from kopt.config.callbacks import ignore
+from kopt.config.time_left import counted_down, left_words
 from kopt.server.views.tables import WorkStep
 
-from .terminal import terminal_console
+from .terminal import redraws_stderr, terminal_console
 
 Show = Callable[[str], None]
 
 REPEATED_S = 10.0
 """So often a plain line is told again while it stands."""
+_MOVES_S = 5.0
+"""So often a plain line is told of a step that moves on."""
 _LEAST_S = 2.0  # a line that stands for less has no time beside it
 
 
@@ -31,7 +35,7 @@ def status_line(quiet: bool) -> Generator[Show, None, None]:
     """Yield a function that shows one line of text; with `quiet` it shows nothing."""
     if quiet:
         yield ignore
-    elif sys.stderr.isatty():
+    elif redraws_stderr():
         console = terminal_console(stderr=True)
         with console.status("") as status:
             yield lambda text: status.update(TimedLine(text))
@@ -52,11 +56,22 @@ class TimedLine:
     @property
     def text(self) -> str:
         """The line as it is now."""
-        elapsed = self._clock() - self._began
-        return self._text if elapsed < _LEAST_S else f"{self._text} ({elapsed:.0f} s)"
+        return "".join(self._parts())
 
-    def __rich__(self) -> Text:
-        return Text(self.text)
+    def _parts(self) -> tuple[str, str]:
+        """Return what is done, and the times: what is left, and how long it has stood."""
+        elapsed = self._clock() - self._began
+        if elapsed < _LEAST_S:
+            return counted_down(self._text, 0.0)
+        words, left = counted_down(self._text, elapsed)
+        return words, f"{left} ({elapsed:.0f} s)"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield one line: a narrow terminal cuts off the words, not the times."""
+        words, times = self._parts()
+        shown = Text(words)
+        shown.truncate(max(1, options.max_width - cell_len(times)), overflow="ellipsis")
+        yield Text(f"{shown.plain}{times}", no_wrap=True, overflow="crop")
 
 
 @contextmanager
@@ -121,7 +136,7 @@ def step_bar(quiet: bool) -> Generator[OnStep, None, None]:
     """Yield what shows a step; with `quiet` it shows nothing."""
     if quiet:
         yield lambda step: None
-    elif sys.stderr.isatty():
+    elif redraws_stderr():
         columns = ("{task.description}", BarColumn(24), "{task.fields[amount]}")
         console = terminal_console(stderr=True)
         # Transient: the summary that follows says more.
@@ -137,15 +152,37 @@ def step_bar(quiet: bool) -> Generator[OnStep, None, None]:
                 amount=step.amount,
             )
     else:
-        yield _said_once()
+        with repeating(lambda text: click.echo(text, err=True)) as show:
+            yield PlainSteps(show).say
 
 
-def _said_once() -> OnStep:
-    said: set[str] = set()
+class PlainSteps:
+    """Says steps as lines: each line of theirs once, and now and then how much is done."""
 
-    def say(step: WorkStep) -> None:
-        if step.line and step.line not in said:
-            said.add(step.line)
-            click.echo(step.line, err=True)
+    def __init__(self, show: Show, clock: Callable[[], float] = time.monotonic) -> None:
+        """Say by `show`."""
+        self._show = show
+        self._clock = clock
+        self._said: set[str] = set()
+        self._words = ""
+        self._began = (0.0, 0)  # when the step was first heard of, and how much was done then
+        self._shown_s = clock()
 
-    return say
+    def say(self, step: WorkStep) -> None:
+        """Say how far `step` is, if that is new, or has not been said for long."""
+        now = self._clock()
+        if step.words != self._words:
+            self._words, self._began = step.words, (now, step.done)
+        is_new = bool(step.line) and step.line not in self._said
+        is_due = bool(step.amount) and now - self._shown_s >= _MOVES_S
+        if is_new or is_due:
+            self._said.add(step.line)
+            self._shown_s = now
+            line = step.line if is_new else f"{step.words}, {step.amount}"
+            self._show(line + self._left(step, now))
+
+    def _left(self, step: WorkStep, now: float) -> str:
+        began_s, before = self._began
+        if step.total is None or step.done <= before:
+            return ""
+        return left_words((now - began_s) / (step.done - before) * (step.total - step.done))

@@ -1,6 +1,5 @@
 """A run's events on stderr: a live view on a terminal, plain lines with their time elsewhere."""
 
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -18,7 +17,7 @@ from kopt.search.runs.run import RunCallbacks
 from .progress import Show, repeating
 from .run_lines import event_line, stamped
 from .run_watch import RunWatch, run_screen
-from .terminal import terminal_console
+from .terminal import redraws_stderr, terminal_console
 
 _REDRAWN_PER_S = 4
 
@@ -34,7 +33,7 @@ def run_progress(quiet: bool, past: Sequence[Event] = ()) -> Generator[RunCallba
         watch.see(event)
     if quiet:
         yield RunCallbacks(on_event=ignore, say=ignore)
-    elif sys.stderr.isatty():
+    elif redraws_stderr():
         with _live(watch) as callbacks:
             yield callbacks
     else:

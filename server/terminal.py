@@ -1,5 +1,6 @@
 """The console that writes to a terminal: with styles, unless the user wants none."""
 
+import sys
 from typing import Any
 
 from rich.console import Console
@@ -15,3 +16,8 @@ def terminal_console(**options: Any) -> Console:
     if color_is_refused():
         options["color_system"] = None
     return Console(markup=False, highlight=False, emoji=False, **options)
+
+
+def redraws_stderr() -> bool:
+    """Return whether stderr is a terminal on which a line can be changed; TERM=dumb cannot."""
+    return sys.stderr.isatty() and not terminal_console(stderr=True).is_dumb_terminal

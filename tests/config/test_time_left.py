@@ -2,7 +2,7 @@
 
 import pytest
 
-from kopt.config.time_left import TimeLeft
+from kopt.config.time_left import TimeLeft, counted_down
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,31 @@ def test_time_left_is_told_once_three_pieces_are_done(
     now[0] += elapsed_s
     assert pace.left(number) == said
     assert pace.place(number) == f"{number} of 16"
+
+
+@pytest.mark.parametrize(
+    ("total", "done", "is_told"),
+    [(3, 1, True), (8, 1, False), (8, 2, True), (20, 2, False), (20, 3, True)],
+)
+def test_a_quarter_of_few_pieces_tells_how_long_the_rest_takes(
+    total: int, done: int, is_told: bool
+) -> None:
+    now = [0.0]
+    pace = TimeLeft(total, clock=lambda: now[0])
+    now[0] = 4.0 * done
+    assert pace.left(done + 1) == (f", about {4 * (total - done)} s left" if is_told else "")
+
+
+@pytest.mark.parametrize(
+    ("line", "elapsed_s", "words", "left"),
+    [
+        ("compiling", 5.0, "compiling", ""),
+        ("2 of 3: compiling, about 12 s left", 5.0, "2 of 3: compiling", ", about 7 s left"),
+        ("2 of 3: compiling, about 12 s left", 30.0, "2 of 3: compiling", ""),
+        ("4 of 9, about 4 min left: writing", 60.0, "4 of 9: writing", ", about 3 min left"),
+    ],
+)
+def test_time_left_goes_down_while_a_line_stands(
+    line: str, elapsed_s: float, words: str, left: str
+) -> None:
+    assert counted_down(line, elapsed_s) == (words, left)

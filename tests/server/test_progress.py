@@ -1,8 +1,14 @@
 """What a status line says while something takes long."""
 
+import os
 import queue
+import sys
 
-from kopt.server.progress import TimedLine, repeating
+from rich.console import Console
+
+from kopt.server.progress import PlainSteps, TimedLine, repeating
+from kopt.server.views.tables import WorkStep
+from support.on_terminal import OnTerminal
 
 
 def test_line_has_its_seconds_once_it_stands_for_long() -> None:
@@ -11,6 +17,56 @@ def test_line_has_its_seconds_once_it_stands_for_long() -> None:
     assert line.text == "building"
     now[0] = 135.2
     assert line.text == "building (35 s)"
+
+
+def test_time_left_of_a_line_goes_down_until_it_is_over() -> None:
+    now = [100.0]
+    line = TimedLine("2 of 3 builds, about 9 s left", clock=lambda: now[0])
+    assert line.text == "2 of 3 builds, about 9 s left"
+    now[0] = 104.0
+    assert line.text == "2 of 3 builds, about 5 s left (4 s)"
+    now[0] = 111.0
+    assert line.text == "2 of 3 builds (11 s)"
+
+
+def test_narrow_terminal_keeps_the_times_of_a_long_line() -> None:
+    now = [100.0]
+    line = TimedLine(f"1 of 3: {'words ' * 20}, about 9 s left", clock=lambda: now[0])
+    now[0] = 104.0
+    console = Console(width=60)
+    with console.capture() as capture:
+        console.print(line)
+    (shown,) = capture.get().splitlines()
+    assert shown.startswith("1 of 3: words") and shown.endswith("…, about 5 s left (4 s)")
+    assert len(shown) == 60
+
+
+def test_steps_without_a_terminal_say_how_much_is_done_and_how_long_the_rest_takes() -> None:
+    now, shown = [100.0], list[str]()
+    steps = PlainSteps(shown.append, clock=lambda: now[0])
+    for seconds in range(10):
+        now[0] = 100.0 + seconds
+        done = 10 * seconds
+        steps.say(WorkStep("vllm: reading", f"{done} of 200 files", "vllm: 200 files", done, 200))
+    steps.say(WorkStep("writing", "", "writing", 0, None))
+    assert shown == [
+        "vllm: 200 files",
+        "vllm: reading, 50 of 200 files, about 15 s left",
+        "writing",
+    ]
+
+
+def test_terminal_that_cannot_change_a_line_gets_lines() -> None:
+    says = (
+        "from kopt.server.progress import status_line\n"
+        "with status_line(quiet=False) as show:\n"
+        "    show('1 of 2: compiling')\n"
+        "    show('2 of 2: checking')\n"
+    )
+    environment = {**os.environ, "TERM": "dumb"}
+    with OnTerminal([sys.executable, "-P", "-c", says], environment) as terminal:
+        assert terminal.ending() == 0
+    assert terminal.shown.split() == b"1 of 2: compiling 2 of 2: checking".split()
 
 
 def test_line_that_stands_is_shown_again_until_the_next() -> None:

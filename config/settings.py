@@ -112,6 +112,8 @@ class Settings:
     """Folder of the simulator's compiled runtime and of candidates' CPU objects."""
     docs_cache = _HomeFolder("cache", "docs")
     """Folder of the indexes that documents are searched by."""
+    durations = _HomeFolder("cache", "durations")
+    """Folder of what kinds of work took the last time, by which their time left is told."""
     library_cache = _HomeFolder("cache", "libraries")
     """Folder of what libraries build for themselves: FlashInfer's kernels and the like."""
     reports = _HomeFolder("reports")

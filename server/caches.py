@@ -50,6 +50,7 @@ CACHES = (
         f"{KEPT_PROGRAMS} candidates, least recently used go first",
     ),
     _Cache("timing", "full checks and noise floors, believed for a day", "none", is_shared=True),
+    _Cache("durations", "what steps took, to tell the time left", "none", is_shared=True),
     _Cache("include", "copies of the <kopt/...> headers", "none"),
     _Cache("sandbox", "the sandbox's launcher", "none"),
     _Cache("libraries", "what FlashInfer, CuTe and CUDA built; again in minutes", "none"),

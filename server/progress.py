@@ -25,7 +25,7 @@ Show = Callable[[str], None]
 
 REPEATED_S = 10.0
 """So often a plain line is told again while it stands."""
-_MOVES_S = 5.0
+MOVES_S = 5.0
 """So often a plain line is told of a step that moves on."""
 _LEAST_S = 2.0  # a line that stands for less has no time beside it
 
@@ -174,7 +174,7 @@ class PlainSteps:
         if step.words != self._words:
             self._words, self._began = step.words, (now, step.done)
         is_new = bool(step.line) and step.line not in self._said
-        is_due = bool(step.amount) and now - self._shown_s >= _MOVES_S
+        is_due = bool(step.amount) and now - self._shown_s >= MOVES_S
         if is_new or is_due:
             self._said.add(step.line)
             self._shown_s = now

@@ -11,10 +11,11 @@ from rich.console import RenderableType
 from rich.live import Live
 
 from kopt.config.callbacks import ignore
+from kopt.config.time_left import TimeLeft
 from kopt.search.records.run_state import Event, EventKind
 from kopt.search.runs.run import RunCallbacks
 
-from .progress import Show, repeating
+from .progress import MOVES_S, Show, repeating
 from .run_lines import event_line, stamped
 from .run_watch import RunWatch, run_screen
 from .terminal import redraws_stderr, terminal_console
@@ -38,7 +39,7 @@ def run_progress(quiet: bool, past: Sequence[Event] = ()) -> Generator[RunCallba
             yield callbacks
     else:
         with repeating(lambda text: click.echo(f"  {text}", err=True)) as say:
-            yield RunCallbacks(on_event=partial(_say, watch, say), say=say)
+            yield RunCallbacks(on_event=partial(_say, watch, say), say=paced(say))
 
 
 def waiting_lines(quiet: bool) -> Callable[[str], None]:
@@ -56,6 +57,20 @@ def waiting_lines(quiet: bool) -> Callable[[str], None]:
             click.echo(text, err=True)
 
     return tell
+
+
+def paced(show: Show, clock: Callable[[], float] = time.monotonic) -> Show:
+    """Return `show` that leaves out places of pieces (`3 of 16: ...`) within seconds of a line."""
+    told_s = float("-inf")
+
+    def say(text: str) -> None:
+        nonlocal told_s
+        now = clock()
+        if not TimeLeft.is_placed(text) or now - told_s >= MOVES_S:
+            told_s = now
+            show(text)
+
+    return say
 
 
 class _Screen:

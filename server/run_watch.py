@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kopt.config.time_left import left_words
+from kopt.config.time_left import counted_down, left_words
 from kopt.search.records.run_state import Event, EventKind
 
 from .run_lines import BestSoFar, orders, prompt_tokens, speed_words, tamed
@@ -195,11 +195,14 @@ def run_screen(watch: RunWatch, now_us: int) -> RenderableType:
 
 
 def _parts(watch: RunWatch, now_us: int) -> Iterator[RenderableType]:
-    yield Text(f"{watch.kernel}  {watch.phase}  {_clock(now_us - watch.begun_us)}", style="bold")
+    since = _clock(now_us - watch.begun_us) if watch.begun_us else ""
+    yield Text(f"{watch.kernel}  {watch.phase}  {since}".strip(), style="bold")
     yield Text(watch.best.text, style="green" if watch.best.cost is not None else "dim")
     yield Text(_work(watch))
     if watch.doing:
-        yield Text(f"{watch.doing} ({_clock(now_us - watch.doing_since_us)})", style="dim")
+        elapsed_us = now_us - watch.doing_since_us
+        words, left = counted_down(watch.doing, elapsed_us / 1e6)
+        yield Text(f"{words}{left} ({_clock(elapsed_us)})", style="dim")
     if watch.calls or watch.open_calls:
         yield Text(_spend(watch))
     if watch.rounds:

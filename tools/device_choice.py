@@ -32,7 +32,8 @@ def open_device(
         name: `sim`, `cuda`, `cuda:<index>` within CUDA_VISIBLE_DEVICES, or `auto`: the first GPU
             if one can be used, else the simulator.
         settings: Of this process.
-        on_wait: Told in words while other processes hold the GPU, and why `auto` is not the GPU.
+        on_wait: Told in words while other processes hold the GPU, why `auto` is not the GPU, and
+            that the simulator is built first.
         has_spare: Whether a second worker waits for the first to fail, as where candidates come
             one after the other; for one alone its start only takes time.
 
@@ -42,7 +43,7 @@ def open_device(
     """
     known = device_name(name, on_wait or ignore)
     if known == "sim":
-        yield SimDevice(settings)
+        yield SimDevice(settings, progress=on_wait or ignore)
         return
     from kopt.tools.gpu.open_gpu import open_gpu
 

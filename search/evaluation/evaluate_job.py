@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from kopt.config.callbacks import ignore
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
@@ -53,6 +54,7 @@ def evaluate_job(job: EvaluationJob, site: EvaluationSite) -> Evaluation:
         # Nearly always the same instructions, sooner; what is called a winner is nvcc's.
         compiler="nvcc" if is_proof else "nvrtc",
         arch=job.arch,
+        progress=site.say if is_proof else ignore,
     )
     with metered_gpu_time() as on_gpu:
         checked = check_candidate(request, site.device, site.settings)

@@ -83,4 +83,4 @@ class EvaluationSite:
     """What was measured here since the process began."""
     say: Callable[[str], None] = ignore
     """Told, from any thread, what goes on besides the events of a run: what its first timing waits
-    for, that the leader is profiled or promoted."""
+    for, how far a full check is, that the leader is profiled or promoted."""

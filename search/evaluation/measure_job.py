@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from kopt.config.callbacks import ignore
 from kopt.config.errors import SetupError
+from kopt.config.time_left import TimeLeft
 from kopt.kernels.bench_result import BenchResult, Comparison
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.problem import Workload
@@ -59,7 +60,8 @@ class CheckedCase:
 def measure_job(job: EvaluationJob, checked: CheckedCase, site: EvaluationSite) -> JobTiming:
     """Time a candidate that has passed its check on the GPU of `site`, the named workload first.
 
-    The steps of a run's first timing are told: it may wait for a library's build.
+    The steps of a run's first timing are told, which may wait for a library's build, and those of
+    the timing behind a full check, with its place among the workloads.
 
     Raises:
         SetupError: The baseline is another one than that of the run's other candidates.
@@ -83,7 +85,10 @@ def measure_job(job: EvaluationJob, checked: CheckedCase, site: EvaluationSite) 
         pairs = job.pairs or MIN_PAIRS
         requests = [replace(base, baselines=baselines, min_pairs=pairs, max_pairs=pairs)]
     results: list[tuple[Workload, BenchResult]] = []
-    for each in requests:
+    pace = TimeLeft(len(requests))
+    for number, each in enumerate(requests, start=1):
+        if job.level == "full":
+            each = replace(each, progress=pace.piece(number, site.say))
         result = bench_candidate(each, site.timer, site.settings)
         results.append((each.case.workload, result))
         if result.status is not Status.PASSED or result.verdict is Verdict.IMPOSSIBLE:

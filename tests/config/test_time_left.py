@@ -45,6 +45,12 @@ def test_a_quarter_of_few_pieces_tells_how_long_the_rest_takes(
         ("compiling", 5.0, "compiling", ""),
         ("2 of 3: compiling, about 12 s left", 5.0, "2 of 3: compiling", ", about 7 s left"),
         ("2 of 3: compiling, about 12 s left", 30.0, "2 of 3: compiling", ""),
+        (
+            "compiling, about 9 s left as last time",
+            3.0,
+            "compiling",
+            ", about 6 s left as last time",
+        ),
         ("4 of 9, about 4 min left: writing", 60.0, "4 of 9: writing", ", about 3 min left"),
     ],
 )
@@ -52,3 +58,26 @@ def test_time_left_goes_down_while_a_line_stands(
     line: str, elapsed_s: float, words: str, left: str
 ) -> None:
     assert counted_down(line, elapsed_s) == (words, left)
+
+
+def test_line_of_a_piece_has_the_time_left_of_all() -> None:
+    now = [0.0]
+    told: list[str] = []
+    pace = TimeLeft(4, clock=lambda: now[0])
+    pace.piece(1, told.append)("compiling, about 3 s left")
+    now[0] = 20.0
+    second = pace.piece(2, told.append)
+    second("compiling, about 3 s left")
+    now[0] = 35.0
+    second("checking")
+    assert told == [
+        "1 of 4: compiling",
+        "2 of 4: compiling, about 60 s left",
+        "2 of 4: checking, about 45 s left",
+    ]
+
+
+def test_time_left_of_the_only_piece_is_its_own() -> None:
+    told: list[str] = []
+    TimeLeft(1).piece(1, told.append)("compiling, about 3 s left as last time")
+    assert told == ["1 of 1: compiling, about 3 s left as last time"]

@@ -48,13 +48,20 @@ def test_a_file_that_writes_elsewhere_is_stopped_and_leaves_nothing(
     assert not (tmp_path / "problems").exists() or not any((tmp_path / "problems").iterdir())
 
 
-def test_progress_names_each_step_of_six_in_order(kopt: Kopt, tmp_path: Path) -> None:
+def test_progress_names_each_step_of_six_and_the_second_time_how_long_all_take(
+    kopt: Kopt, tmp_path: Path
+) -> None:
     source = tmp_path / "relu.py"
     source.write_text(SOURCES["relu"], "utf-8")
     made = kopt("new", source, "-o", tmp_path / "problems")
     assert made.code == ExitCode.PASSED, made.stderr
     told = re.findall(r"step (\d) of 6: ", made.stderr)
     assert told == sorted(told) and (told[0], told[-1]) == ("1", "6")
+    assert " left" not in made.stderr
+    again = kopt("new", source, "-o", tmp_path / "problems", "--name", "again")
+    assert re.match(
+        r"step 1 of 6: .*, about \d+ s left as last time$", again.stderr.splitlines()[1]
+    )
 
 
 def test_import_without_a_first_kernel_leads_to_one_that_is_to_be_filled_in(

@@ -4,7 +4,7 @@ import pytest
 
 from kopt.search.records.run_state import Event, EventKind
 from kopt.server.run_lines import BestSoFar
-from kopt.server.run_progress import run_progress, waiting_lines
+from kopt.server.run_progress import paced, run_progress, waiting_lines
 
 
 def _done(candidate: int, latency_us: float, speedup: float | None) -> dict[str, object]:
@@ -92,4 +92,20 @@ def test_what_a_run_does_besides_its_events_is_a_line_of_its_own(
     assert capsys.readouterr().err.splitlines() == [
         "  checking the baseline lib",
         "00:00:00 round 2 is reflected on",
+    ]
+
+
+def test_log_of_a_run_has_a_place_now_and_then_and_every_other_line() -> None:
+    now, shown = [0.0], list[str]()
+    say = paced(shown.append, clock=lambda: now[0])
+    for number in range(1, 13):
+        say(f"{number} of 12: seed 1")
+        now[0] += 1.0
+    say("profiling #3, which leads")
+    say("1 of 2: checking the baselines")
+    assert shown == [
+        "1 of 12: seed 1",
+        "6 of 12: seed 1",
+        "11 of 12: seed 1",
+        "profiling #3, which leads",
     ]

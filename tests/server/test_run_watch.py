@@ -47,6 +47,8 @@ def test_what_the_run_does_is_shown_with_its_time_until_the_next_event(
     watch = _until(events, EventKind.EVALUATION_STARTED, candidate=0)
     watch.say("checking the baseline flashinfer_cute", watch.now_us)
     assert "checking the baseline flashinfer_cute (0:35)" in _screen(watch, 35)
+    watch.say("3 of 16: seed 1, about 40 s left", watch.now_us)
+    assert "3 of 16: seed 1, about 5 s left (0:35)" in _screen(watch, 35)
     watch.see(events[-1])
     assert "checking the baseline" not in _screen(watch)
 
@@ -122,6 +124,7 @@ def test_step_of_a_run_that_began_long_ago_is_timed_from_its_own_first_event(
     first = {event.kind: event for event in reversed(events)}
     watch = RunWatch()
     assert "no candidate yet" in _screen(watch)
+    assert _screen(watch).splitlines()[0] == "starting"  # and no time since 1970
     watch.see(_at(first[EventKind.ROUND_STARTED], 1000, candidates=2))
     watch.see(_at(first[EventKind.EVALUATION_DONE], 1030, done=8, known=9))
     assert "8 of 9 candidates evaluated, 0 under way, 2.0 per minute, about 30 s left" in (

@@ -13,10 +13,12 @@ from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 
-from kopt.config.callbacks import ignore
+from kopt.config.callbacks import ignore, prefixed
 from kopt.config.errors import InfraError, SetupError, ToolError
 from kopt.config.files import ensure_folder
+from kopt.config.last_time import LastTime
 from kopt.config.settings import Settings
+from kopt.config.time_left import TimeLeft
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
@@ -112,7 +114,8 @@ def verify_receipt(
     """
     start = perf_counter()
     standing = standing_of(request.receipt.read, settings)
-    result = _compiled(request, settings)
+    last = LastTime(f"verify-{len(request.receipt.workloads)}", settings)
+    result = _compiled(_at_step(request, 1, last), settings)
     with ExitStack() as stack:
         device: TimingDevice | None = None
         if result.status is Status.PASSED:
@@ -121,11 +124,18 @@ def verify_receipt(
             except SetupError as error:
                 result = _unmeasured(result, error)
         if device is not None:
-            result = _measured(request, device, settings, result)
+            result = _measured(request, device, settings, (result, last))
+    last.end()
     if result.reproduction == "reproduced":
         note_reproduced(request.receipt.read, settings)
     update = {"standing": standing, "elapsed_s": perf_counter() - start}
     return result.model_copy(update=update)
+
+
+def _at_step(request: VerifyRequest, number: int, last: LastTime) -> VerifyRequest:
+    """Return the request as it is asked of a step, which begins now: to compile, check, time."""
+    placed = prefixed(request.progress, f"step {number} of 3")
+    return replace(request, progress=last.step(number, placed))
 
 
 def _compiled(request: VerifyRequest, settings: Settings) -> VerifyResult:
@@ -167,23 +177,34 @@ def _unmeasured(result: VerifyResult, error: SetupError) -> VerifyResult:
 
 
 def _measured(
-    request: VerifyRequest, device: TimingDevice, settings: Settings, result: VerifyResult
+    request: VerifyRequest,
+    device: TimingDevice,
+    settings: Settings,
+    so_far: tuple[VerifyResult, LastTime],
 ) -> VerifyResult:
-    """Return `result` with the check and the measurements on `device`."""
+    """Return the result so far with the check and the measurements on `device`."""
     receipt, facts = request.receipt, device.facts
+    result, last = so_far
     asked = CheckRequest(
         case=request.case,
         level="full",
         compiler=receipt.toolchain.compiler,
         arch=facts.arch,
-        progress=request.progress,
+        progress=_at_step(request, 2, last).progress,
     )
     check = check_candidate(asked, device, settings)
     entries = [as_receipt_says(entry, check.status) for entry in receipt.workloads]
     reasons: list[str] = []
     if check.status is Status.PASSED:
         require_checked_cubins(check)
-        entries = [_again(request, entry, check, device, settings) for entry in receipt.workloads]
+        timed, pace = _at_step(request, 3, last), TimeLeft(len(receipt.workloads))
+        entries = [
+            _again(
+                replace(timed, progress=pace.piece(number, timed.progress)),
+                *(entry, check, device, settings),
+            )
+            for number, entry in enumerate(receipt.workloads, start=1)
+        ]
     else:
         reasons.append(f"the full check ended with {check.status}")
     reasons += _binary_reasons(result, receipt, check)

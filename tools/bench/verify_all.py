@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from kopt.config.callbacks import ignore, prefixed
+from kopt.config.callbacks import ignore
 from kopt.config.errors import InfraError, ToolError
 from kopt.config.settings import Settings
 from kopt.config.time_left import TimeLeft
@@ -153,8 +153,7 @@ def verify_all(
     result = VerifyListResult(status=Status.PASSED, planned=planned, results=(), elapsed_s=0.0)
     pace = TimeLeft(planned)
     for number, found in enumerate(request.receipts, start=1):
-        place = f"receipt {pace.place(number)}{pace.left(number)}"
-        progress = prefixed(request.progress, place)
+        progress = pace.piece(number, lambda line: request.progress(f"receipt {line}"))
         entry = _verified(found, progress, open_device, settings)
         results = (*result.results, entry)
         statuses = (one.result.status for one in results if one.result is not None)

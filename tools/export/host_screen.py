@@ -67,8 +67,8 @@ def refuse_host_code(
             (work / path).write_text(text, "utf-8")
         pace = TimeLeft(len(routes))
         for number, route in enumerate(routes, start=1):
-            place = f"{pace.place(number)} builds{pace.left(number)}"
-            progress(f"compiling {place}, to see that its host code does nothing by itself")
+            place = f"{pace.place(number)} builds"
+            progress(f"compiling {place}, to look at their host code{pace.left(number)}")
             reason = _runs_by_itself(
                 _compiled(work, f"{exported.name}_{route.tag}.cu", (exported, toolchain), settings)
             )

@@ -6,15 +6,15 @@ cannot be imported is a row with its reason. What is done is kept: the next call
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from kopt import __version__
-from kopt.config.callbacks import ignore
+from kopt.config.callbacks import ignore, prefixed
 from kopt.config.errors import ToolError, UnjudgeableFunction
 from kopt.config.settings import Settings
+from kopt.config.time_left import TimeLeft
 from kopt.tools.pytorch.importing.request import ExportRequest
 from kopt.tools.pytorch.importing.stage import ImportRequest, ImportResult, import_function
 
@@ -79,23 +79,24 @@ def import_suite(request: SuiteImportRequest, settings: Settings) -> ImportedSui
         result = ImportedSuite(
             format=request.format, folder=str(request.folder), planned=len(tasks)
         )
-        for number, task in enumerate(tasks, 1):
-            row = _kept(task, folder, request)
+        known = {task.name: _kept(task, folder, request) for task in tasks}
+        ahead = sum(row is None for row in known.values())
+        pace = TimeLeft(ahead if request.limit is None else min(ahead, request.limit))
+        if len(tasks) > ahead:
+            request.progress(f"{len(tasks) - ahead} of {len(tasks)} tasks are done already")
+        for task in tasks:
+            row = known[task.name]
             made = len(result.tasks) - result.kept
             if row is None and made == request.limit:
                 break
             kept = result.kept + (row is not None)
             if row is None:
-                say = partial(_say, request, f"{number} of {len(tasks)}: {task.origin}")
+                say = prefixed(pace.piece(made + 1, request.progress), task.origin)
                 row = _imported(task, folder, say, settings)
                 folder.keep(row)
             result = result.model_copy(update={"kept": kept, "tasks": (*result.tasks, row)})
             request.keep(result)
     return result
-
-
-def _say(request: SuiteImportRequest, task: str, step: str) -> None:
-    request.progress(f"{task}: {step}")
 
 
 def _kept(

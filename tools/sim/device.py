@@ -6,12 +6,13 @@ measures no time: a time that rests on its counters is an estimate (tools/estima
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Any
 
+from kopt.config.callbacks import ignore
 from kopt.config.errors import InfraError
 from kopt.config.pollable_event import PollableEvent
 from kopt.config.scratch_folder import scratch_folder
@@ -47,12 +48,18 @@ class SimDevice:
     """Implements `tools.device.Device`; safe to use from several threads."""
 
     def __init__(
-        self, settings: Settings, workers: int | None = None, stop: PollableEvent | None = None
+        self,
+        settings: Settings,
+        workers: int | None = None,
+        stop: PollableEvent | None = None,
+        progress: Callable[[str], None] = ignore,
     ) -> None:
         """Spread the blocks of one execution over `workers` processes (default settings.jobs).
 
-        Once `stop` is set executions end at once, with an InfraError.
+        Once `stop` is set executions end at once, with an InfraError. `progress` is told, from any
+        thread, of what keeps the first program waiting.
         """
+        self._progress = progress
         self._settings = settings
         self._workers = workers or settings.jobs
         self._stop = stop
@@ -73,7 +80,7 @@ class SimDevice:
         limits = _beyond_limits(program)
         if limits is not None:
             return ExecutionOutcome(Status.UNSUPPORTED_ON_SIM, (limits,))
-        built = build_program(program, self._settings)
+        built = build_program(program, self._settings, self._progress)
         if isinstance(built, BuildFailure):
             return ExecutionOutcome(built.status, built.diagnostics)
         return None
@@ -89,7 +96,7 @@ class SimDevice:
         refused = self.prepare(request.program)
         if refused is not None:
             return refused
-        program = build_program(request.program, self._settings)
+        program = build_program(request.program, self._settings, self._progress)
         assert isinstance(program, SimProgram)  # prepare() built it
         outcome = self._looks.settle(
             program.executable,

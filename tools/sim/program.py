@@ -7,11 +7,13 @@ needs to be run (entries, shared variables) lies beside it as JSON.
 import os
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
+from kopt.config.callbacks import ignore
 from kopt.config.errors import InfraError
 from kopt.config.files import (
     content_hash,
@@ -76,13 +78,17 @@ class BuildFailure:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def build_program(program: Program, settings: Settings) -> SimProgram | BuildFailure:
+def build_program(
+    program: Program, settings: Settings, progress: Callable[[str], None] = ignore
+) -> SimProgram | BuildFailure:
     """Return the CPU program for `program.plan`, from the cache or built now (about 0.3 s).
+
+    `progress` is told where the simulator itself has to be built first.
 
     Raises:
         SetupError: No usable g++, or KOPT_HOME cannot be written; its disk may be full.
     """
-    toolset = find_toolset(settings)
+    toolset = find_toolset(settings, progress)
     kernels = tuple(dict.fromkeys(launch.kernel for launch in program.plan.launches))
     chosen = choose_branches(program, settings)
     if chosen.refusal is not None:

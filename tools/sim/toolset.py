@@ -6,11 +6,13 @@ put in place by one rename. Of several processes one builds and the others wait 
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from kopt.config.callbacks import ignore
 from kopt.config.errors import SetupError
 from kopt.config.files import (
     content_hash,
@@ -18,6 +20,7 @@ from kopt.config.files import (
     staging_folder,
     sweep_abandoned,
 )
+from kopt.config.last_time import LastTime
 from kopt.config.locks import key_lock
 from kopt.config.sealed_folder import is_sealed, publish_sealed
 from kopt.config.settings import Settings, without_secrets
@@ -102,29 +105,36 @@ class SimToolset:
         return (self.folder / "include", *cuda_include_folders())
 
 
-@lru_cache
-def find_toolset(settings: Settings) -> SimToolset:
-    """Return the toolset, building it if this g++ has not built it yet.
+def find_toolset(settings: Settings, progress: Callable[[str], None] = ignore) -> SimToolset:
+    """Return the toolset, building it if this g++ has not built it yet, which `progress` is told.
 
     Raises:
         SetupError: g++ is missing, cannot compile the runtime, or KOPT_HOME cannot be written.
     """
+    toolset = _toolset_of(settings)
+    if not is_sealed(toolset.folder):
+        with key_lock(settings.sim_cache / f"{toolset.folder.name}.lock", _BUILD_S):
+            if not is_sealed(toolset.folder):
+                last = LastTime("simulator", settings)
+                progress(f"building the simulator, needed once{last.begin(1)}")
+                _build(toolset.gxx, _source_files(), toolset.folder, settings)
+                last.end()
+    return toolset
+
+
+@lru_cache
+def _toolset_of(settings: Settings) -> SimToolset:
+    """Return where the toolset of this g++ lies, or will lie."""
     located = shutil.which(settings.gxx)
     if located is None:
         raise SetupError(
             f"the simulator needs a C++ compiler and {settings.gxx!r} is not on PATH; "
             "install g++ or set KOPT_CXX"
         )
-    gxx = Path(located)
-    sources = _source_files()
-    digest = _digest(gxx, sources)
+    digest = _digest(Path(located), _source_files())
     folder = ensure_trusted_folder(settings.sim_cache, settings.home) / f"toolset-{digest[:24]}"
     sweep_abandoned(settings.sim_cache)
-    if not is_sealed(folder):
-        with key_lock(settings.sim_cache / f"{digest}.lock", _BUILD_S):
-            if not is_sealed(folder):
-                _build(gxx, sources, folder, settings)
-    return SimToolset(gxx, folder, content_hash([digest, _screens()]))
+    return SimToolset(Path(located), folder, content_hash([digest, _screens()]))
 
 
 def _source_files() -> dict[str, bytes]:

@@ -24,18 +24,23 @@ def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     (tmp_path / "cubin").write_bytes(b"cubin")
 
     requests: list[CheckRequest] = []
+    said: list[str] = []
 
     def call(tune: dict[str, int], level: CheckLevel = "quick", **fields: Any) -> Evaluation:
         def stand_in(request: CheckRequest, *_: object) -> CheckResult:
             requests.append(request)
+            request.progress("3 of 16: seed 1, about 4 s left")
             return checked(request, tmp_path / "cubin", **fields)
 
         monkeypatch.setattr(module, "check_candidate", stand_in)
         settings = Settings(tmp_path)
-        place = EvaluationSite(SimDevice(settings), None, settings, open_artifacts(tmp_path))
+        place = EvaluationSite(
+            SimDevice(settings), None, settings, open_artifacts(tmp_path), say=said.append
+        )
         return module.evaluate_job(job(tune=tune, level=level), place)
 
     call.requests = requests  # type: ignore[attr-defined]  # what the stage was asked
+    call.said = said  # type: ignore[attr-defined]  # what the run was told besides its events
     return call
 
 
@@ -45,6 +50,13 @@ def test_passed_candidate_gets_an_estimated_latency_and_computed_facts(evaluate:
     assert evaluation.latency.provenance is Provenance.ESTIMATED and evaluation.latency.value > 0
     assert values["spills"].value == 12.0 and values["spills"].provenance is Provenance.COMPUTED
     assert evaluation.registers == 40.0
+
+
+def test_full_check_tells_the_run_how_far_it_is_and_quick_ones_do_not(evaluate: Any) -> None:
+    evaluate({"BLOCK": 256, "UNROLL": 1})
+    assert evaluate.said == []
+    evaluate({"BLOCK": 256, "UNROLL": 1}, level="full")
+    assert evaluate.said == ["3 of 16: seed 1, about 4 s left"]
 
 
 def test_endless_error_is_summed_up(evaluate: Any) -> None:

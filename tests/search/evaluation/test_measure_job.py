@@ -138,6 +138,18 @@ def test_only_the_first_timing_of_a_run_tells_its_steps(
     assert [request.progress for request in asked] == [print, ignore]
 
 
+def test_timing_of_a_winner_tells_at_which_workload_of_how_many_it_is(
+    measure: Measure, asked: list[BenchRequest], capsys: pytest.CaptureFixture[str]
+) -> None:
+    measure(bench_result(), level="full", baseline="flashinfer_cute (PDL on)")
+    for request in asked:
+        request.progress("checking the baselines")
+    assert capsys.readouterr().out.splitlines() == [
+        "1 of 2: checking the baselines",
+        "2 of 2: checking the baselines",
+    ]
+
+
 def test_a_winner_is_timed_at_every_workload_that_it_claims_the_named_one_first(
     measure: Measure, asked: list[BenchRequest]
 ) -> None:

@@ -1,14 +1,20 @@
 """Sources that are not exported: kopt refuses them, or their host code would run by itself."""
 
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import pytest
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
+from kopt.config.time_left import TimeLeft
 from kopt.kernels.candidate import Candidate
+from kopt.tools.export import host_screen
 from kopt.tools.export.exported_kernel import ExportedKernel
 from kopt.tools.export.host_screen import refuse_host_code
+from kopt.tools.sandbox.ladder import run_sandboxed
+from kopt.tools.sandbox.policy import SandboxedRun
 from support.exports import exported_sample
 
 pytestmark = pytest.mark.slow  # compiles exports
@@ -55,6 +61,24 @@ def test_a_sound_kernel_brings_no_host_code_that_runs_by_itself(
     name: str, settings: Settings
 ) -> None:
     refuse_host_code(exported_sample(name), settings)
+
+
+def test_builds_of_an_export_are_counted_with_the_time_that_those_ahead_take(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, told = [0.0], list[str]()
+
+    def run(*asked: Any) -> SandboxedRun:
+        now[0] += 3.0
+        return run_sandboxed(*asked)
+
+    monkeypatch.setattr(host_screen, "run_sandboxed", run)
+    monkeypatch.setattr(host_screen, "TimeLeft", partial(TimeLeft, clock=lambda: now[0]))
+    refuse_host_code(exported_sample("good_variants_by_shape"), settings, told.append)
+    assert told == [
+        "compiling 1 of 2 builds, to look at their host code",
+        "compiling 2 of 2 builds, to look at their host code, about 3 s left",
+    ]
 
 
 def test_constants_are_no_host_code(settings: Settings) -> None:

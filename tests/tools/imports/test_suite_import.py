@@ -3,12 +3,14 @@
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from kopt.config.errors import SetupError, ToolError, UnjudgeableFunction
 from kopt.config.settings import Settings
+from kopt.config.time_left import TimeLeft
 from kopt.tools.imports import stage
 from kopt.tools.imports.foreign_task import ForeignTask, Selection
 from kopt.tools.imports.imported_task import ImportedSuite
@@ -29,9 +31,13 @@ class Importer:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.clock_s = 0.0
+        """The time on the clock of the suite's import: each task takes twenty seconds."""
 
     def __call__(self, request: ImportRequest, _: Settings) -> ImportResult:
         text = Path(request.export.source).read_text("utf-8")
+        request.progress("step 1 of 6: loading, about 7 s left as last time")
+        self.clock_s += 20.0
         self.asked.append(request.origin)
         if "machine" in text:
             raise SetupError("torch is missing")
@@ -66,6 +72,7 @@ def importer(monkeypatch: pytest.MonkeyPatch) -> Importer:
     """Stand in for the import of one task."""
     made = Importer()
     monkeypatch.setattr(stage, "import_function", made)
+    monkeypatch.setattr(stage, "TimeLeft", partial(TimeLeft, clock=lambda: made.clock_s))
     return made
 
 
@@ -113,6 +120,25 @@ def test_every_task_is_a_row_and_the_folder_is_a_suite(
         ("l2_1_dropout", "level2", "random"),
     ]
     assert suite.tasks[2].random == refused.reason
+
+
+def test_progress_counts_the_tasks_of_this_call_and_tells_when_all_will_be_done(
+    importer: Importer, request_of: Callable[..., SuiteImportRequest], settings: Settings
+) -> None:
+    lines: list[str] = []
+    import_suite(request_of(progress=lines.append), settings)
+    steps = [line.replace(": step 1 of 6: loading", "") for line in lines]
+    assert [step.partition(",")[2] for step in steps] == [
+        "",
+        " about 40 s left",
+        " about 20 s left",
+    ]
+    assert [step.partition(": ")[0] for step in steps] == ["1 of 3", "2 of 3", "3 of 3"]
+    lines.clear()
+    import_suite(request_of(progress=lines.append, anew=True), settings)
+    assert lines[0] == "2 of 3 tasks are done already"
+    assert lines[1].startswith("1 of 1: ") and lines[1].endswith(", about 7 s left as last time")
+    assert len(lines) == 2
 
 
 def test_a_task_that_cannot_be_judged_is_marked_and_scored_as_not_valid(

@@ -1,5 +1,6 @@
 """The parts of the simulator that all programs share: built by one, for all."""
 
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.config.files import staging_folder
+from kopt.config.files import remove_folder, staging_folder
 from kopt.config.locks import key_lock
 from kopt.config.sealed_folder import publish_sealed
 from kopt.config.settings import Settings
@@ -59,3 +60,23 @@ def test_a_damaged_part_is_built_again_and_never_believed(
         (folder / part).write_text("soond")
         again = toolset.find_toolset(Settings(home=tmp_path / part, jobs=jobs + 10)).folder
         assert (again / part).read_text() == "sound"
+
+
+def test_first_build_says_what_it_is_and_a_later_one_how_long_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(_gxx: Path, _sources: object, folder: Path, _settings: Settings) -> None:
+        with staging_folder(folder) as work:
+            publish_sealed(work, folder)
+
+    monkeypatch.setattr(toolset, "_build", build)
+    home, told = Settings(home=tmp_path), list[str]()
+    folder = toolset.find_toolset(home, told.append).folder
+    toolset.find_toolset(home, told.append)  # it is there
+    assert told == ["building the simulator, needed once"]
+    kept = home.durations / "simulator.json"
+    assert list(json.loads(kept.read_text("utf-8"))) == ["1"]
+    kept.write_text('{"1": 9.0}', "utf-8")
+    remove_folder(folder)
+    toolset.find_toolset(home, told.append)
+    assert told[1:] == ["building the simulator, needed once, about 9 s left as last time"]

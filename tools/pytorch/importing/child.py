@@ -67,7 +67,7 @@ def export(
         SetupError: torch is missing.
     """
     load_torch()
-    tell(step(1, "running the function on fake tensors"))
+    tell(step(1, "running it on fake tensors"))
     found: SizedFunction = function or _guarded(request, lambda: load_function(request))
     return _exported(request, folder, tell, found)
 

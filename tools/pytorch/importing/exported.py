@@ -1,5 +1,6 @@
 """What the child hands back: records that cross the sandbox as JSON, beside .npy files."""
 
+import re
 from typing import Literal
 
 from pydantic import Field
@@ -19,6 +20,12 @@ _STEPS = 6
 def step(number: int, words: str) -> str:
     """Return the line of progress of an import's step: the child's five, then the writing."""
     return f"step {number} of {_STEPS}: {words}"
+
+
+def step_of(line: str) -> int | None:
+    """Return the number of the step that a line of `step` tells; None of another line."""
+    told = re.match(rf"step ([1-{_STEPS}]) of {_STEPS}: ", line)
+    return None if told is None else int(told[1])
 
 
 class Exported(Record):

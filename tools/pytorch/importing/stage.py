@@ -3,7 +3,7 @@
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal
@@ -13,11 +13,12 @@ from pydantic import Field
 from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
 from kopt.config.files import publish_folder, staging_folder
+from kopt.config.last_time import LastTime
 from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem, tensor_size_bytes
 from kopt.kernels.record import Record
 
-from .exported import Exported, step
+from .exported import Exported, step, step_of
 from .forward_call import ForwardCall
 from .problem_folder import fill_folder, take_constants
 from .problem_making import ProblemText
@@ -103,10 +104,18 @@ def import_function(request: ImportRequest, settings: Settings) -> ImportResult:
         SetupError: torch is missing, or the sandbox does not work here.
     """
     place = place_of(request)
+    last = LastTime("import", settings)
+
+    def tell(line: str) -> None:
+        number = step_of(line)
+        request.progress(line if number is None else f"{line}{last.begin(number)}")
+
     with TemporaryDirectory(prefix="kopt-import-") as work:
-        request.progress(step(1, "running the function on fake tensors, in the sandbox"))
-        exported = export_in_sandbox(request.export, Path(work), settings, request.progress)
-        return write_problem(request, exported, Path(work), place)
+        tell(step(1, "loading PyTorch, in the sandbox"))
+        exported = export_in_sandbox(request.export, Path(work), settings, tell)
+        result = write_problem(replace(request, progress=tell), exported, Path(work), place)
+    last.end()
+    return result
 
 
 def place_of(request: ImportRequest) -> Path:

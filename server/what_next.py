@@ -52,19 +52,18 @@ class NamedFile:
 
 
 def after_show(kernel: str, flag: str) -> tuple[NextCommand, ...]:
-    """Return what follows: a candidate to write from, which `flag` of show prints, and its tests.
+    """Return what follows: a candidate to write from, which `flag` of show prints, and its check.
+
+    What comes after that the check says itself.
 
     Args:
         kernel: The kernel id.
         flag: --example or --skeleton.
     """
     file = NamedFile(Path("mine.cu"), kernel)
-    start = ("kopt", "run", "--kernel", kernel, "--start", str(file.path))
     return (
         NextCommand(("kopt", "show", kernel, flag), "to change", into=str(file.path)),
         NextCommand(file.call("check"), "against the fp64 oracle"),
-        NextCommand(file.call("bench"), "its time"),
-        NextCommand(start, "a search that starts from it"),
     )
 
 

@@ -183,6 +183,6 @@ class PlainSteps:
 
     def _left(self, step: WorkStep, now: float) -> str:
         began_s, before = self._began
-        if step.total is None or step.done <= before:
+        if step.total is None or step.done <= before or now - began_s < _LEAST_S:
             return ""
         return left_words((now - began_s) / (step.done - before) * (step.total - step.done))

@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from functools import partial
 
 import click
 from rich.console import RenderableType
@@ -15,9 +14,9 @@ from kopt.config.time_left import TimeLeft
 from kopt.search.records.run_state import Event, EventKind
 from kopt.search.runs.run import RunCallbacks
 
-from .progress import MOVES_S, Show, repeating
+from .progress import MOVES_S, REPEATED_S, Show, repeating
 from .run_lines import event_line, stamped
-from .run_watch import RunWatch, run_screen
+from .run_watch import RunWatch, run_screen, work_words
 from .terminal import redraws_stderr, terminal_console
 
 _REDRAWN_PER_S = 4
@@ -39,7 +38,7 @@ def run_progress(quiet: bool, past: Sequence[Event] = ()) -> Generator[RunCallba
             yield callbacks
     else:
         with repeating(lambda text: click.echo(f"  {text}", err=True)) as say:
-            yield RunCallbacks(on_event=partial(_say, watch, say), say=paced(say))
+            yield RunCallbacks(on_event=RunLog(watch, say).see, say=paced(say))
 
 
 def waiting_lines(quiet: bool) -> Callable[[str], None]:
@@ -107,9 +106,24 @@ def _live(watch: RunWatch) -> Generator[RunCallbacks, None, None]:
         yield RunCallbacks(on_event=follow, say=screen.say)
 
 
-def _say(watch: RunWatch, say: Show, event: Event) -> None:
-    say("")  # what it did before this event is over
-    line = event_line(event, watch.best)
-    watch.see(event)
-    if line is not None:
-        click.echo(stamped(event, line), err=True)
+class RunLog:
+    """Writes events as lines; where candidates take long, how many there are and the time left."""
+
+    def __init__(self, watch: RunWatch, say: Show) -> None:
+        """Write of a run that stands as `watch`; `say` holds the line that is repeated."""
+        self._watch, self._say = watch, say
+        self._counted_us = 0
+
+    def see(self, event: Event) -> None:
+        """Write the line of one event."""
+        self._say("")  # what it did before this event is over
+        line = event_line(event, self._watch.best)
+        self._watch.see(event)
+        if line is not None:
+            click.echo(stamped(event, line), err=True)
+        if event.kind is EventKind.ROUND_STARTED:
+            self._counted_us = event.at_us
+        is_due = event.at_us - self._counted_us >= REPEATED_S * 1e6
+        if event.kind is EventKind.EVALUATION_DONE and is_due and self._watch.left_words:
+            self._counted_us = event.at_us
+            click.echo(stamped(event, f"  {work_words(self._watch)}"), err=True)

@@ -198,7 +198,7 @@ def _parts(watch: RunWatch, now_us: int) -> Iterator[RenderableType]:
     since = _clock(now_us - watch.begun_us) if watch.begun_us else ""
     yield Text(f"{watch.kernel}  {watch.phase}  {since}".strip(), style="bold")
     yield Text(watch.best.text, style="green" if watch.best.cost is not None else "dim")
-    yield Text(_work(watch))
+    yield Text(work_words(watch))
     if watch.doing:
         elapsed_us = now_us - watch.doing_since_us
         words, left = counted_down(watch.doing, elapsed_us / 1e6)
@@ -211,7 +211,8 @@ def _parts(watch: RunWatch, now_us: int) -> Iterator[RenderableType]:
         yield _branches_table(watch, now_us)
 
 
-def _work(watch: RunWatch) -> str:
+def work_words(watch: RunWatch) -> str:
+    """Return how many candidates were evaluated of how many, how fast, and the time left."""
     rate = watch.evaluations_per_minute
     if not watch.known:
         return "no candidate yet"

@@ -14,6 +14,7 @@ from kopt import __version__
 from kopt.config.counted import counted
 from kopt.config.errors import KoptError, SetupError, ToolError
 from kopt.config.search_settings import load_search_settings
+from kopt.config.time_left import TimeLeft
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.models.model_source import ModelSource, refuse_unaskable
@@ -197,12 +198,16 @@ def drive_study(
     resume = ("kopt", "study", "--resume", plan.id)
     again = NextCommand(resume, "go on with the study").on(settings.problems)
     cells = list(plan.cells())
+    ahead = [
+        (number, cell)
+        for number, cell in enumerate(cells, start=1)
+        if read_standing(cell, inf, settings).outcome is None
+    ]
+    pace = TimeLeft(len(ahead))
     try:
-        for number, cell in enumerate(cells, start=1):
-            if read_standing(cell, inf, settings).outcome is not None:
-                continue
+        for at, (number, cell) in enumerate(ahead, start=1):
             place = f"{cell.arm}, repeat {cell.repeat + 1}: {cell.kernel} ({cell.run})"
-            _say(quiet, f"[{number}/{len(cells)}] {place}")
+            _say(quiet, f"[{number}/{len(cells)}] {place}{pace.left(at)}")
             drive_cell(plan, cell, site, partial(run_progress, quiet))
             target = read_targets(plan, settings)[cell.kernel]
             _say(quiet, f"  {_result_words(read_standing(cell, target, settings))}")

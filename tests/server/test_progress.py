@@ -56,6 +56,15 @@ def test_steps_without_a_terminal_say_how_much_is_done_and_how_long_the_rest_tak
     ]
 
 
+def test_steps_of_less_than_two_seconds_promise_no_time_left() -> None:
+    now, shown = [100.0], list[str]()
+    steps = PlainSteps(shown.append, clock=lambda: now[0])
+    for done in (0, 1, 500):
+        steps.say(WorkStep("vllm: getting", "", f"{done} of 1000", done, 1000))
+        now[0] += 0.5
+    assert shown == ["0 of 1000", "1 of 1000", "500 of 1000"]
+
+
 def test_terminal_that_cannot_change_a_line_gets_lines() -> None:
     says = (
         "from kopt.server.progress import status_line\n"

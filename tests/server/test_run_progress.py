@@ -4,7 +4,8 @@ import pytest
 
 from kopt.search.records.run_state import Event, EventKind
 from kopt.server.run_lines import BestSoFar
-from kopt.server.run_progress import paced, run_progress, waiting_lines
+from kopt.server.run_progress import RunLog, paced, run_progress, waiting_lines
+from kopt.server.run_watch import RunWatch
 
 
 def _done(candidate: int, latency_us: float, speedup: float | None) -> dict[str, object]:
@@ -108,4 +109,23 @@ def test_log_of_a_run_has_a_place_now_and_then_and_every_other_line() -> None:
         "6 of 12: seed 1",
         "11 of 12: seed 1",
         "profiling #3, which leads",
+    ]
+
+
+def test_log_of_a_slow_round_says_how_many_candidates_are_done_and_how_long_the_rest_takes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log = RunLog(RunWatch(), lambda text: None)
+    begun = {"run": "run-1", "kernel": "silu_and_mul_b8xh14336"}
+    log.see(Event(seq=0, at_us=1, kind=EventKind.RUN_STARTED, data=begun))
+    data = {"round": 1, "kind": "sweep", "candidates": 8, "branches": 0}
+    log.see(Event(seq=1, at_us=1_000_000, kind=EventKind.ROUND_STARTED, data=data))
+    for number in range(1, 5):
+        done = {**_done(number, 2.0, None), "status": "passed", "done": number, "known": 8}
+        at_us = 1_000_000 + number * 6_000_000
+        log.see(Event(seq=1 + number, at_us=at_us, kind=EventKind.EVALUATION_DONE, data=done))
+    counted = [line for line in capsys.readouterr().err.splitlines() if " left" in line]
+    assert counted == [
+        "00:00:13   2 of 8 candidates evaluated, 0 under way, 9.2 per minute, about 39 s left",
+        "00:00:25   4 of 8 candidates evaluated, 0 under way, 9.6 per minute, about 25 s left",
     ]

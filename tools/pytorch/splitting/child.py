@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kopt.config.errors import KoptError, ToolError
+from kopt.config.time_left import TimeLeft
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problem
 from kopt.tools.pytorch.drawing import rounded_to, sample_name, stored_name
@@ -61,16 +62,20 @@ def record(request: RecordRequest, folder: Path) -> tuple[RecordedPart, ...]:
     whole = load_problem(Path(request.folder))
     wires = {wire for part in request.parts for fed in part.fed for wire in fed.values()}
     runs: list[Values] = []
+    pace = TimeLeft(RUNS)
     for seed in range(RUNS):
-        (folder / PROGRESS).write_text(f"running the network, {seed + 1} of {RUNS}", "utf-8")
+        place = f"{pace.place(seed + 1)}{pace.left(seed + 1)}"
+        (folder / PROGRESS).write_text(f"running the network, {place}", "utf-8")
         runs.append(_values_in_a_run(whole, wires, seed))
     found: list[RecordedPart] = []
+    pace = TimeLeft(len(request.parts))
     for number, part in enumerate(request.parts, 1):
-        text = f"finding out by what {part.name} can be judged, {number} of {len(request.parts)}"
+        place = f"{pace.place(number)}{pace.left(number)}"
+        text = f"finding out by what {part.name} can be judged, {place}"
         (folder / PROGRESS).write_text(text, "utf-8")
-        place = folder / part.name
-        place.mkdir()
-        found.append(_recorded(part, whole, runs, place))
+        inner = folder / part.name
+        inner.mkdir()
+        found.append(_recorded(part, whole, runs, inner))
     return tuple(found)
 
 

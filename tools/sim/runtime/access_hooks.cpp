@@ -34,11 +34,7 @@ void check_global(Access access, bool aligned) {
   } else {
     counters.load_bytes += access.bytes;
   }
-  if (buffer.cells != nullptr) {
-    Cell* first = buffer.cells + (access.offset >> buffer.granule_shift);
-    Cell* last = buffer.cells + ((access.offset + access.bytes - 1) >> buffer.granule_shift);
-    check_cells<false>(first, last + 1, access, buffer.initialized);
-  }
+  if (buffer.cells.exist()) check_buffer_cells(buffer, access);
   if (g.fiber->trace != nullptr)
     trace_access(access.pc, access.address, access.bytes, access.is_store);
 }
@@ -70,8 +66,6 @@ inline void end_turn_if_due() {
   if (--g.accesses_until_switch == 0) end_turn();
 }
 
-inline bool is_second_look() { return g.learns || !g.rechecked.empty(); }
-
 // Apart from the hooks, whose many copies of the common case stay small this way.
 [[gnu::noinline]] void check_further(std::uintptr_t address, unsigned bytes, bool is_store,
                                      bool aligned, std::uintptr_t pc) {
@@ -87,6 +81,7 @@ inline void check_access(std::uintptr_t address, unsigned bytes, bool is_store, 
   note_that_it_ran(pc);
   if (is_local(address)) return;
   end_turn_if_due();  // before the checks: what follows them is the access itself
+  if (!is_store && is_plain_input(address, bytes, aligned, pc)) return;
   if (is_second_look() || !is_plain_global(address, bytes, is_store, aligned, pc))
     check_further(address, bytes, is_store, aligned, pc);
 }

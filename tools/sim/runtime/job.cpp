@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -62,14 +63,8 @@ void add_buffer(std::istringstream& line) {
       map_at(base, bytes, read_only ? PROT_READ : PROT_READ | PROT_WRITE,
              read_only ? MAP_PRIVATE : MAP_SHARED, file));
   close(file);
-  buffer.cells = nullptr;
-  if (!read_only) {
-    const std::uint64_t cells = ((bytes - 1) >> shift) + 1;
-    void* memory = mmap(nullptr, cells * sizeof(Cell), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) fail("cannot map shadow memory");
-    buffer.cells = static_cast<Cell*>(memory);
-  }
+  if (read_only) g.plain_bytes[g.buffer_count] = bytes;
+  else buffer.cells = map_cells(((bytes - 1) >> shift) + 1);
   ++g.buffer_count;
 }
 
@@ -112,6 +107,16 @@ void read_again(std::istringstream& line) {
 
 }  // namespace
 
+BufferCells map_cells(std::size_t cells) {
+  constexpr std::size_t kLead = BufferStamps::kLead;
+  const std::size_t stamps = (cells + 2 * kLead - 1) / kLead * kLead;  // each kind has whole lines
+  void* memory = mmap(nullptr, 3 * stamps * sizeof(Stamp), PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) fail("cannot map shadow memory");
+  Stamp* const first = static_cast<Stamp*>(memory) + kLead;
+  return {{first}, {first + stamps}, {first + 2 * stamps}};
+}
+
 Job read_job(const char* path) {
   std::ifstream file(path);
   if (!file) fail(std::string("cannot read ") + path);
@@ -134,6 +139,8 @@ Job read_job(const char* path) {
     else if (keyword == "again") read_again(line);
     else fail("unknown keyword " + keyword);
   }
+  // A second look sees every load.
+  if (is_second_look()) std::fill_n(g.plain_bytes, kMaxBuffers, std::uint64_t{0});
   return job;
 }
 

@@ -30,15 +30,33 @@ inline bool stamp_own(Stamp& cell, Stamp mine) {
 }
 
 // Stamps cells that no other thread has stored to, nor, for a store, loaded from. The own stamp is
-// there before others are read, as in check_cells. False: that cannot be told here.
-inline bool stamp_alone(Cell* cell, Cell* end, bool is_store, bool initialized) {
+// there before others are read, as in check_cell. False: that cannot be told here.
+inline bool stamp_alone(const BufferCells& cells, std::size_t cell, std::size_t end, bool is_store,
+                        bool initialized) {
   const Stamp mine = g.stamp;
+  const BufferStamps& own = is_store ? cells.write : cells.read;
+  const BufferStamps& others = is_store ? cells.read : cells.write;
+  own.announce();
   for (; cell != end; ++cell) {
-    if (!stamp_own(is_store ? cell->write : cell->read, mine)) return false;
-    const Stamp other = load_stamp(is_store ? cell->read : cell->write);
-    if (load_stamp(cell->met) != 0 || !is_nobody_elses(other, mine)) return false;
+    if (!stamp_own(own.first[cell], mine)) return false;
+    const Stamp other = others.load(cell);
+    if (cells.met.load(cell) != 0 || !is_nobody_elses(other, mine)) return false;
     if (!is_store && !initialized && other == 0) return false;
   }
+  return true;
+}
+
+// Whether a load is of an input, by a thread that may read it and is not traced: no launch writes
+// there, so that it meets nobody. Then it is counted and done with.
+inline bool is_plain_input(std::uintptr_t address, unsigned bytes, bool aligned,
+                           std::uintptr_t pc) {
+  const std::uintptr_t place = address - kArena - kSlotLead, slot = place >> kSlotBits;
+  const std::uintptr_t offset = place & ((std::uintptr_t{1} << kSlotBits) - 1);
+  if (slot >= kMaxBuffers || offset + bytes > g.plain_bytes[slot]) return false;
+  if (aligned && (address & (bytes - 1)) != 0) return false;
+  if (g.fiber->trace != nullptr || !g.fiber->after_producer) return false;
+  g.report->buffers[slot].load_bytes += bytes;
+  g.last_pc = pc;
   return true;
 }
 
@@ -55,10 +73,10 @@ inline bool is_plain_global(std::uintptr_t address, unsigned bytes, bool is_stor
   if (g.fiber->trace != nullptr || !(g.fiber->after_producer || buffer.is_static)) return false;
   if (is_store && (buffer.role == Role::in || g.pending_write_race.kind != Fault::none))
     return false;
-  if (buffer.cells != nullptr) {
-    Cell* const first = buffer.cells + (offset >> buffer.granule_shift);
-    Cell* const last = buffer.cells + ((offset + bytes - 1) >> buffer.granule_shift);
-    if (!stamp_alone(first, last + 1, is_store, buffer.initialized)) return false;
+  if (buffer.cells.exist()) {
+    const std::size_t first = offset >> buffer.granule_shift;
+    const std::size_t last = (offset + bytes - 1) >> buffer.granule_shift;
+    if (!stamp_alone(buffer.cells, first, last + 1, is_store, buffer.initialized)) return false;
   }
   BufferCounters& counters = g.report->buffers[slot];
   (is_store ? counters.store_bytes : counters.load_bytes) += bytes;

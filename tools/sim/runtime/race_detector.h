@@ -72,8 +72,6 @@ void require_after_producer(const Access& access, const Buffer& buffer);
 void report_race(const Access& access, Stamp other, bool other_stored);
 void note_uninitialized(const Access& access);
 
-inline Stamp load_stamp(const Stamp& cell) { return __atomic_load_n(&cell, __ATOMIC_SEQ_CST); }
-
 // Puts next(old) in the place of a stamp, and returns the old one.
 template <class Next>
 inline Stamp replace_stamp(Stamp& cell, Next next) {
@@ -100,36 +98,71 @@ inline bool may_meet(const Access& access, Stamp met) {
          stamp_thread(met) / 32 != g.fiber->linear / 32;
 }
 
-// Checks one access against `cells` and stamps them. `initialized`: holds values from the start.
-// `per_block`: shared memory, where stamps of blocks that are gone are of an earlier use.
-template <bool per_block>
-inline void check_cells(Cell* cell, Cell* end, const Access& access, bool initialized) {
-  const auto counts = [](Stamp stamp) {
-    if (!is_valid_here(stamp)) return false;
-    return !per_block || is_of_resident(stamp);
-  };
-  const auto joined = [counts](Stamp old) { return join(counts(old) ? old : 0); };
+// A stamp in the shared memory of a block.
+struct SharedPlace {
+  Stamp& stamp;
+
+  Stamp load() const { return load_stamp(stamp); }
+  template <class Next>
+  Stamp replace(Next next) const {
+    return replace_stamp(stamp, next);
+  }
+  // Stamps of blocks that are gone are of an earlier use.
+  static bool counts(Stamp stamp) { return is_valid_here(stamp) && is_of_resident(stamp); }
+};
+
+// A stamp of a buffer.
+struct BufferPlace {
+  const BufferStamps& stamps;
+  std::size_t cell;
+
+  Stamp load() const { return stamps.load(cell); }
+  template <class Next>
+  Stamp replace(Next next) const {
+    stamps.announce();
+    return replace_stamp(stamps.first[cell], next);
+  }
+  static bool counts(Stamp stamp) { return is_valid_here(stamp); }
+};
+
+// Checks one access against the stamps of one cell and leaves its own. `initialized`: the cell holds
+// a value from the start.
+template <class Place>
+inline void check_cell(Place write, Place read, Place met_by, const Access& access,
+                       bool initialized) {
+  const auto joined = [](Stamp old) { return join(Place::counts(old) ? old : 0); };
   const auto mine = [](Stamp) { return g.stamp; };
   const bool meets = access.is_store && (access.is_atomic || access.is_volatile);
   const bool stores = access.is_store && !meets;
-  for (; cell != end; ++cell) {
-    // A volatile load may meet volatile stores: it leaves no stamp.
-    if (!access.is_store && !access.is_volatile && !access.is_rechecked) replace_stamp(cell->read, joined);
-    // The own stamp is there before others are read: of two processes one sees the other's.
-    const Stamp before = meets ? replace_stamp(cell->met, joined) : 0;
-    const Stamp writer = stores ? replace_stamp(cell->write, mine) : load_stamp(cell->write);
-    const Stamp met = meets ? before : load_stamp(cell->met);
-    if (!counts(writer) && !counts(met)) {
-      if ((!access.is_store || access.reads_too) && !initialized) note_uninitialized(access);
-    } else if (!access.lands) {
-      if (counts(writer) && !is_ordered(writer)) report_race(access, writer, true);
-      else if (counts(met) && !may_meet(access, met) && !is_ordered(met))
-        report_race(access, met, true);
-    }
-    if (!access.is_store) continue;
-    const Stamp reader = load_stamp(cell->read);
-    if (counts(reader) && !is_ordered(reader)) report_race(access, reader, false);
+  // A volatile load may meet volatile stores: it leaves no stamp.
+  if (!access.is_store && !access.is_volatile && !access.is_rechecked) read.replace(joined);
+  // The own stamp is there before others are read: of two processes one sees the other's.
+  const Stamp before = meets ? met_by.replace(joined) : 0;
+  const Stamp writer = stores ? write.replace(mine) : write.load();
+  const Stamp met = meets ? before : met_by.load();
+  if (!Place::counts(writer) && !Place::counts(met)) {
+    if ((!access.is_store || access.reads_too) && !initialized) note_uninitialized(access);
+  } else if (!access.lands) {
+    if (Place::counts(writer) && !is_ordered(writer)) report_race(access, writer, true);
+    else if (Place::counts(met) && !may_meet(access, met) && !is_ordered(met))
+      report_race(access, met, true);
   }
+  if (!access.is_store) return;
+  const Stamp reader = read.load();
+  if (Place::counts(reader) && !is_ordered(reader)) report_race(access, reader, false);
+}
+
+inline void check_shared_cells(Cell* cell, Cell* end, const Access& access, bool initialized) {
+  for (; cell != end; ++cell)
+    check_cell<SharedPlace>({cell->write}, {cell->read}, {cell->met}, access, initialized);
+}
+
+inline void check_buffer_cells(const Buffer& buffer, const Access& access) {
+  const BufferCells& cells = buffer.cells;
+  const std::size_t last = (access.offset + access.bytes - 1) >> buffer.granule_shift;
+  for (std::size_t i = access.offset >> buffer.granule_shift; i <= last; ++i)
+    check_cell<BufferPlace>({cells.write, i}, {cells.read, i}, {cells.met, i}, access,
+                            buffer.initialized);
 }
 
 // shared_memory.cpp. False: `access` is to no shared variable of any resident block.

@@ -80,7 +80,7 @@ void check_variable(Access& access, bool aligned, std::size_t number, Block& own
       shadow.cells.data() + ((access.offset + access.bytes - 1) >> shadow.granule_shift);
   const bool fills = g.filler >= 0 && !access.is_store;
   if (fills) fill_unwritten(first, last + 1, access, shadow.granule_shift);
-  check_cells<true>(first, last + 1, access, fills);
+  check_shared_cells(first, last + 1, access, fills);
 }
 
 constexpr char kEnded[] =

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "async_state.h"
+#include "buffer_cells.h"
 #include "buffer_counters.h"
 #include "fiber.h"
 
@@ -39,7 +40,7 @@ struct Buffer {
   Role role;
   bool initialized;  // holds values from the start: inputs, zeroed scratch
   bool is_static;    // no earlier kernel writes it
-  Cell* cells;       // null for `in`
+  BufferCells cells; // none for `in`
 };
 
 // What is known of one shared variable in one block.
@@ -150,6 +151,7 @@ struct SyncedEpochs {
 struct State {
   Buffer buffers[kMaxBuffers];
   unsigned buffer_count;
+  std::uint64_t plain_bytes[kMaxBuffers];  // of `in`: a load within them meets nobody
   std::vector<SharedVariable> shared;
   std::uintptr_t constant_begin, constant_end;  // read-only data of the candidate
   std::uintptr_t code_begin, code_last;  // first and last return address of an access hook
@@ -200,6 +202,8 @@ struct State {
 extern State g;
 
 inline bool is_local(std::uintptr_t address) { return address - g.stack_begin < kStackBytes; }
+
+inline bool is_second_look() { return g.learns || !g.rechecked.empty(); }
 
 inline Warp& warp_of(const Fiber& fiber) { return g.block->warps[fiber.linear / 32]; }
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .layouts import padded_sf_128x4_shape, sf_128x4_offsets, to_sf_128x4
+from .narrowing import keep_exact, kept_dtype
 from .oracle import Expected, ScaledBy
 from .problem import Layout
 from .rounding import E2M1_MAX, E4M3_MAX, decode, pack_e2m1, round_to_e2m1, round_to_e4m3
@@ -30,8 +31,9 @@ BLOCK_SIZE = 16
 class QuantizedBlocks:
     """A tensor of shape (..., n) in NVFP4."""
 
-    scaled: npt.NDArray[np.float64]
-    """(..., n): value times global scale, before the division by the block's scale."""
+    scaled: npt.NDArray[np.floating[Any]]
+    """(..., n): value times global scale, before the division by the block's scale. Float64;
+    float32 under `float32_is_enough`, where its range suffices."""
     global_scale: npt.NDArray[np.float64]
     """Broadcasts against `scaled`."""
     exact_scales: npt.NDArray[np.float64]
@@ -79,34 +81,53 @@ def quantize_rows(
     *leading, columns = shape
     rows = prod(leading)
     factors = np.broadcast_to(global_scale, (*leading, 1)).reshape(rows, 1)
-    scaled = np.zeros((rows, columns))
+    kept = np.zeros((rows, columns), dtype=kept_dtype())
     exact_scales = np.zeros((rows, columns // BLOCK_SIZE))
     scales = round_to_e4m3(exact_scales)
     packed = np.zeros((rows, columns // 2), dtype=np.uint8)
 
-    def quantize(part: slice) -> None:
+    def quantize(part: slice) -> bool:
         values = compute(part)
         if not np.any(values.view(np.int64)):  # rows behind a mask; -0.0 has a bit
-            return
-        blocks = np.multiply(values, factors[part], out=scaled[part]).reshape(-1, BLOCK_SIZE)
+            return True
+        scaled = values * factors[part]
+        is_kept = keep_exact(kept[part], scaled)
+        blocks = scaled.reshape(-1, BLOCK_SIZE)
         exact = np.minimum(_largest(np.abs(blocks)) / E2M1_MAX, E4M3_MAX)
         rounded = round_to_e4m3(exact)
         divisor = decode(rounded)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            quotient = blocks / divisor
+            quotient = np.divide(blocks, divisor, out=blocks)
         quotient[divisor[:, 0] == 0] = 0
         exact_scales[part] = exact.reshape(-1, exact_scales.shape[1])
         scales[part] = rounded.reshape(-1, exact_scales.shape[1])
         packed[part] = pack_e2m1(round_to_e2m1(quotient).reshape(-1, columns))
+        return is_kept
 
-    for_row_chunks(rows, columns, quantize)
+    if not all(for_row_chunks(rows, columns, quantize)):
+        kept = _scaled(compute, factors, kept.shape)
     return QuantizedBlocks(
-        scaled.reshape(shape),
+        kept.reshape(shape),
         global_scale,
         exact_scales.reshape(*leading, -1),
         scales.reshape(*leading, -1),
         packed.reshape(*leading, -1),
     )
+
+
+def _scaled(
+    compute: Callable[[slice], npt.NDArray[np.float64]],
+    factors: npt.NDArray[np.float64],
+    shape: tuple[int, int],
+) -> npt.NDArray[np.float64]:
+    """Return rows of values times their factors, in float64."""
+    scaled = np.empty(shape)
+
+    def scale(part: slice) -> None:
+        np.multiply(compute(part), factors[part], out=scaled[part])
+
+    for_row_chunks(*shape, scale)
+    return scaled
 
 
 def _largest(sizes: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

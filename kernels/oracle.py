@@ -46,10 +46,11 @@ class ScaledBy:
 class Expected:
     """What one output tensor must hold."""
 
-    exact: npt.NDArray[np.float64]
+    exact: npt.NDArray[np.floating[Any]]
     """The exact value before any rounding of this tensor, in LOGICAL elements: packed e2m1 has two
     per byte, even element in the low nibble. For codes with `scaled_by` this is the value before
-    the division by the block's scale: code = round(exact / candidate's scale)."""
+    the division by the block's scale: code = round(exact / candidate's scale).
+    Float64; float32 will do under `float32_is_enough` (narrowing.py), where its range suffices."""
     rounded: npt.NDArray[Any]
     """The correctly rounded result in storage shape and dtype."""
     written: npt.NDArray[np.bool_]

@@ -1,11 +1,14 @@
 """NVFP4 a few rows at a time against the plain formula on the whole array."""
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from kopt.kernels import row_chunks
 from kopt.kernels.dtypes import numpy_dtype
+from kopt.kernels.narrowing import float32_is_enough
 from kopt.kernels.nvfp4 import QuantizedBlocks, quantize_blocks
 from kopt.kernels.nvfp4_operators import silu_mul_expected
 from kopt.kernels.rounding import decode, pack_e2m1, round_to_e2m1, round_to_e4m3
@@ -52,6 +55,21 @@ def test_parts_give_what_the_whole_does_bit_by_bit(seed: int) -> None:
 
     _assert_same(quantize_blocks(values, scale), _whole(values, scale))
     _assert_same(quantize_blocks(values[0], np.array(7.0)), _whole(values[0], np.array(7.0)))
+
+
+@pytest.mark.parametrize("far", [2.0**-102, 2.0**101])
+def test_where_float32_is_enough_only_a_value_beyond_its_range_stays_float64(far: float) -> None:
+    values = np.random.default_rng(3).standard_normal((2, 41, 96))
+    values[0, 7] = 0
+    whole = _whole(values, np.array(3.0))
+
+    with float32_is_enough():
+        within = quantize_blocks(values, np.array(3.0))
+        values[1, 30, 5] = far
+        beyond = quantize_blocks(values, np.array(3.0))
+
+    _assert_same(within, replace(whole, scaled=whole.scaled.astype(np.float32)))
+    _assert_same(beyond, _whole(values, np.array(3.0)))
 
 
 @pytest.mark.parametrize("masked", [[0, 5, 33], [33, 33, 33], [0, 0, 0]])

@@ -2,6 +2,7 @@
 
 from decimal import Decimal, localcontext
 from math import isclose
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +36,7 @@ def _run(name: str, regime: str, seed: int = 1) -> OracleRun:
     return draw(name, SMALL[name], regime, seed)
 
 
-def _written_scales(run: OracleRun) -> npt.NDArray[np.float64]:
+def _written_scales(run: OracleRun) -> npt.NDArray[np.floating[Any]]:
     """Return the exact scales of the rows that are computed."""
     scales = run.outputs["block_scale"]
     if scales.logical_offsets is None:

@@ -33,7 +33,7 @@ def worst_bf16_ulps(got: npt.NDArray[Any], expected: Expected) -> float:
 
 
 def refused_codes(
-    got: npt.NDArray[Any], scaled: npt.NDArray[np.float64], window: float
+    got: npt.NDArray[Any], scaled: npt.NDArray[np.floating[Any]], window: float
 ) -> npt.NDArray[np.bool_]:
     """Return which e4m3 codes are neither the rounded value nor within `window` of a midpoint.
 

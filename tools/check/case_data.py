@@ -12,6 +12,7 @@ import numpy.typing as npt
 from kopt.config.errors import KoptError, ToolError
 from kopt.kernels.case_inputs import CASE_REGIMES, draw_inputs, fill_ignored
 from kopt.kernels.dtypes import numpy_dtype
+from kopt.kernels.narrowing import float32_is_enough
 from kopt.kernels.oracle import (
     Arrays,
     Between,
@@ -66,7 +67,7 @@ def make_case_data(key: CaseKey) -> CaseData:
         inputs = draw_inputs(key.problem, oracle, key.workload, rng, key.regime)
     _refuse_wrong_arrays(key, inputs, ("in", "inout"))
     scalars = key.problem.scalar_values(key.workload)
-    with _oracle_call(key, "expected"):
+    with _oracle_call(key, "expected"), float32_is_enough():
         expected = expected_at(oracle, inputs, scalars, key.workload)
     _refuse_wrong_arrays(
         key, {name: entry.rounded for name, entry in expected.items()}, ("out", "inout")

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kopt.config.errors import ToolError
+from kopt.kernels.narrowing import keep_exact
 from kopt.kernels.oracle import Expected, ScaledBy
 from kopt.kernels.problem import Problem, TensorSpec
 from kopt.kernels.wide_work import run_wide, slices
@@ -21,7 +22,6 @@ from .number_formats import E2M1, HALF_FORMATS, decode_bits, half_ulp, storage_b
 
 CHUNK_ELEMENTS = 1 << 20  # bounds the temporaries of the row sums to some 10 MB
 _BLOCK_ELEMENTS = 1 << 16  # of which a core's own cache holds a few float64 temporaries
-_FLOAT32_RANGE = (np.float32(2.0**-100), np.float32(2.0**100))
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _row_count(spec: TensorSpec, row_axis: str | None, expected: Expected) -> in
     return prod(shape[:-1])
 
 
-def _flat(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _flat(values: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.floating[Any]]:
     return np.ascontiguousarray(values).reshape(-1)
 
 
@@ -169,24 +169,16 @@ def _half_values(bits: npt.NDArray[Any], number_format: str) -> npt.NDArray[np.f
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
-def _narrowed(values: npt.NDArray[np.float64]) -> npt.NDArray[np.floating[Any]]:
+def _narrowed(values: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.floating[Any]]:
     """Return flat `values`, as float32 unless a magnitude leaves float32's safe range."""
     flat = _flat(values)
+    if flat.dtype == np.float32:
+        return flat
     narrow = np.empty(flat.shape, dtype=np.float32)
-    low, high = _FLOAT32_RANGE
 
     def fits(part: slice) -> bool:
-        with np.errstate(over="ignore", under="ignore"):
-            return all(map(fits_block, slices(part.stop, _BLOCK_ELEMENTS, part.start)))
-
-    def fits_block(part: slice) -> bool:
-        narrow[part] = flat[part]
-        magnitude = np.abs(narrow[part])
-        if magnitude.min() > low and magnitude.max() < high:
-            return True
-        outside = (magnitude <= low) | (magnitude >= high)
-        outside &= flat[part] != 0
-        return not np.isfinite(flat[part][outside]).any()
+        blocks = slices(part.stop, _BLOCK_ELEMENTS, part.start)
+        return all(keep_exact(narrow[block], flat[block]) for block in blocks)
 
     return narrow if all(run_wide(fits, slices(flat.size, CHUNK_ELEMENTS))) else flat
 

@@ -169,7 +169,7 @@ def _unfit(
     return None
 
 
-def _largest(values: npt.NDArray[np.float64]) -> float:
+def _largest(values: npt.NDArray[np.floating[Any]]) -> float:
     return float(np.abs(values).max(initial=0.0))
 
 

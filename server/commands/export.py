@@ -149,8 +149,8 @@ def _of_receipt(path: Path, choice: ExportChoice, settings: Settings) -> Exporte
         )
     case = case_of(receipt, problem_of(receipt, settings))
     proven = {entry.workload for entry in receipt.workloads}
-    missing = [name for name in receipt.claimed if name not in proven]
-    remark = f" (no receipt was beside it for {', '.join(missing)})" if missing else ""
+    missing = ", ".join(name for name in receipt.claimed if name not in proven)
+    remark = f" (no receipt beside it is of this source for {missing})" if missing else ""
     exported = _exported(case, receipt.arch, f"the receipt {path.name}{remark}")
     standing = standing_of(receipt.read, settings)
     return replace(exported, receipt=receipt, standing=standing)

@@ -1,5 +1,6 @@
 """`kopt export` from the command line: what WINNER may be, and what is written."""
 
+import json
 import re
 from pathlib import Path
 
@@ -68,6 +69,22 @@ def test_a_receipt_is_exported_with_what_it_proves(
     assert re.search(
         r"\| b8xh64 \| reference \| 5.00 \| 4.00 \| 1.250x \| 1.2\d+ to 1.2\d+ \|", said
     )
+
+
+def test_a_source_of_which_another_winner_took_a_workload_says_so(
+    kopt: Kopt, problem_folder: Path, tmp_path: Path
+) -> None:
+    kept = ship(problem_folder, problem_folder / "winners")
+    taken = kept.with_name("b32xh256.sm_90a.receipt.json")
+    names = json.loads(taken.read_text()) | {"source_file": "scale_rows-2.sm_90a.cu"}
+    taken.write_text(json.dumps(names))
+    out = tmp_path / "out"
+    assert kopt("export", kept, "--as", "cuda", "--problems", tmp_path, "-o", out).code == 0
+    said = (out / "README.md").read_text()
+    assert (
+        "b8xh64.sm_90a.receipt.json (no receipt beside it is of this source for b32xh256)" in said
+    )
+    assert "| b32xh256 | reference |" not in said
 
 
 def test_a_source_takes_the_receipt_beside_it_and_an_edited_one_does_not(

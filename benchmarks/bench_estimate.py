@@ -18,6 +18,7 @@ from statistics import geometric_mean, mean, median
 from markdown_tables import grid
 from tried_records import FOLDER, TriedCandidate, read_tried
 
+from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.case import Case
@@ -70,13 +71,15 @@ class Program:
 
 
 def shipped(parts: list[str]) -> Iterator[tuple[str, Receipt]]:
-    """Yield the receipt that covers each kernel with a winner."""
+    """Yield the receipt of each kernel with a winner, if its GPU is the one that is estimated."""
     for problem in load_problems().values():
         for workload in problem.workloads:
             kernel = problem.kernel_id(workload)
             for path in (problem.folder / "winners").glob(f"{workload.name}.*{SUFFIX}"):
-                if not parts or any(part in kernel for part in parts):
-                    yield kernel, read_receipt(path)
+                receipt = read_receipt(path)
+                is_wanted = not parts or any(part in kernel for part in parts)
+                if is_wanted and gpu_for_arch(receipt.arch).name in receipt.device.name.split():
+                    yield kernel, receipt
 
 
 def winner_row(kernel: str, receipt: Receipt, settings: Settings) -> list[str] | None:

@@ -7,137 +7,22 @@ A document takes the table between two lines of its own:
     <!-- results: written by benchmarks/results_table.py -->
     <!-- end of results -->
 
-or, where the first of them says `results in short`, four of its rows and the means. Copies are
-those of benchmarks/headroom.json where that file is there (`bench_headroom.py`).
+or, where the first of them says `results in short`, five of its rows and the means. Copies are
+those of benchmarks/headroom.json where that file is there (`bench_headroom.py`). Which winners were
+verified on another GPU is what `kopt verify` printed into benchmarks/verified.txt.
 """
 
 import argparse
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from statistics import geometric_mean, median
+from statistics import geometric_mean
 
 from headroom_table import KEPT, Headroom
 from markdown_tables import classes, grid, insert_between
+from result_rows import LAUNCH_DOMINATED, Result, read_results
 
-from kopt.config.gpu_specs import load_gpus
-from kopt.kernels.device_facts import DeviceFacts
-from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
-from kopt.kernels.receipt import Receipt, WorkloadEvidence
-from kopt.kernels.roofline import roofline, workload_bytes
-from kopt.tools.bench.receipt_file import read_receipt
-from kopt.tools.bench.verify_all import SUFFIX
-
-LAUNCH_DOMINATED = "*"
-"""Behind a percentage of the roofline where an empty kernel takes longer than the bytes."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """One kernel: its winner against its baseline."""
-
-    kernel: str
-    rows: int
-    shape: str
-    """`B=8 H=4096`."""
-    baseline: str
-    library: str | None
-    baseline_us: float
-    """Median over the measurements of their median, as `us`."""
-    us: float
-    speedup: float
-    interval: tuple[float, float]
-    """From the least lower to the greatest upper end of the measurements' 95 % intervals."""
-    measurements: int
-    roofline: str
-    """Percent of the data sheet's bandwidth; a dash where no data sheet fits."""
-    copy: str
-    """Percent of the bandwidth of a copy of as many bytes; a dash where none was measured."""
-    is_copy_elsewhere: bool
-    """Whether the copy was measured on another GPU of the model."""
-    flagged: bool
-    device: DeviceFacts
-    date: str
-
-
-def read_results(problems: Sequence[Problem], headroom: Headroom | None = None) -> list[Result]:
-    """Return a row for each receipt in the problems' folders of winners.
-
-    Args:
-        problems: In the order of the rows.
-        headroom: Measured copies; those of another model of GPU are left out.
-
-    Raises:
-        ToolError: A receipt is damaged.
-        SystemExit: A receipt does not cover the workload that its name says.
-    """
-    return [row for problem in problems for row in _rows(problem, headroom)]
-
-
-def _rows(problem: Problem, headroom: Headroom | None) -> Iterator[Result]:
-    for workload in problem.workloads:
-        for path in sorted((problem.folder / "winners").glob(f"{workload.name}.*{SUFFIX}")):
-            receipt = read_receipt(path)
-            covered = [one for one in receipt.workloads if one.workload == workload.name]
-            if len(covered) != 1:
-                raise SystemExit(f"{path} says nothing of {workload.name}")
-            yield _row(problem, receipt, covered[0], headroom)
-
-
-def _row(
-    problem: Problem, receipt: Receipt, evidence: WorkloadEvidence, headroom: Headroom | None
-) -> Result:
-    workload = problem.workload(evidence.workload)
-    measured = evidence.measurements
-    us = median(one.latency.median_us for one in measured)
-    variable = [name for name, expression in problem.axes.items() if expression is None]
-    return Result(
-        kernel=evidence.kernel,
-        rows=workload.axes[problem.row_axis or ""],
-        shape=" ".join(f"{name}={workload.axes[name]}" for name in variable),
-        baseline=evidence.baseline.label,
-        library=evidence.baseline.library,
-        baseline_us=median(one.baseline_latency.median_us for one in measured),
-        us=us,
-        speedup=evidence.speedup,
-        interval=(
-            min(one.interval[0] for one in measured),
-            max(one.interval[1] for one in measured),
-        ),
-        measurements=len(measured),
-        roofline=_roofline(problem, receipt.device, evidence.workload, us),
-        copy=_copy(headroom, receipt.device, evidence.kernel, us),
-        is_copy_elsewhere=headroom is not None and headroom.gpu.uuid != receipt.device.uuid,
-        flagged=bool(receipt.flagged),
-        device=receipt.device,
-        date=receipt.promoted_at[:10],
-    )
-
-
-def _roofline(problem: Problem, device: DeviceFacts, workload: str, us: float) -> str:
-    model = workload_bytes(problem, problem.workload(workload))
-    for sheet in load_gpus().values():
-        same_chip = (sheet.compute_capability, sheet.sm_count) == (
-            device.compute_capability,
-            device.sm_count,
-        )
-        if same_chip and re.search(rf"\b{sheet.name}\b", device.name):
-            floor = roofline(model, sheet)
-            mark = LAUNCH_DOMINATED if floor.is_launch_dominated else ""
-            return f"{floor.memory_floor_us / us:.0%}{mark}"
-    return "-"
-
-
-def _copy(headroom: Headroom | None, device: DeviceFacts, kernel: str, us: float) -> str:
-    if headroom is None or headroom.gpu.name != device.name:
-        return "-"
-    for row in headroom.rows:
-        if row.kernel == kernel:
-            return f"{row.copy_time.latency.median_us / us:.0%}"
-    return "-"
-
 
 MARKS = ("<!-- results: written by benchmarks/results_table.py -->", "<!-- end of results -->")
 SHORT_MARKS = (
@@ -147,10 +32,13 @@ SHORT_MARKS = (
 SHORT_KERNELS = (
     "silu_and_mul_b8xh14336",
     "fused_add_rmsnorm_quant_b8xh8192",
+    "rope_quantize_fp8_n128xh128",
     "fused_add_rmsnorm_fp8_block_quant_b128xh7168",
     "fused_add_rmsnorm_b1024xh8192",
 )
-"""The greatest gain, the greatest without an outlying baseline, one of 128 rows, the least."""
+"""The greatest gain, the greatest without an outlying baseline, two of 128 rows, the first of them
+written by a search without a model, and the least."""
+VERIFIED = Path(__file__).with_name("verified.txt")
 VERIFY = ".venv/bin/kopt verify kernels/problems/*/winners/*.receipt.json"
 _COLUMNS = (
     "kernel",
@@ -164,31 +52,71 @@ _COLUMNS = (
     "of a copy",
 )
 _SHORT_COLUMNS = ("kernel", "baseline", "baseline us", "kopt us", "speedup", "95 % interval")
-_TEXTS = ("kernel", "shape", "baseline")
+_TEXTS = ("kernel", "GPU", "shape", "baseline")
+_VERIFY_CELLS = 8
+"""Kernel, receipt, accepted, now, 95 % interval, verdict, against, outcome."""
 
 
-def results_markdown(results: Sequence[Result]) -> str:
-    """Return one table for each device and driver, with the means below it."""
+def results_markdown(results: Sequence[Result], verified: str = "") -> str:
+    """Return one table for each device and driver, with the means below it.
+
+    Args:
+        results: The rows.
+        verified: What `kopt verify` printed of the receipts; empty where nobody ran it.
+    """
     if not results:
         return "No winner is shipped yet.\n"
-    groups: dict[tuple[str, str], list[Result]] = {}
-    for row in results:
-        groups.setdefault((row.device.name, row.device.driver_version), []).append(row)
-    parts = [_group(rows) for rows in groups.values()]
+    parts = [_group(rows) for rows in _by_device(results)]
     parts.append(f"Measured again by one command: `{VERIFY}`.")
+    if verified:
+        done = verified_kernels(results, verified)
+        left = ", ".join(f"`{row.kernel}`" for row in results if row.kernel not in done)
+        told = f"{len(done)} of {len(results)} reproduced by it on another GPU than the receipt's"
+        parts.append(
+            f"{told} (benchmarks/verified.txt){f'; not verified yet: {left}' * bool(left)}."
+        )
     return "\n\n".join(parts) + "\n"
 
 
 def short_markdown(results: Sequence[Result]) -> str:
     """Return the rows of `SHORT_KERNELS` and the means of all `results`, for a first page."""
     shown = [row for name in SHORT_KERNELS for row in results if row.kernel == name]
-    cells = [_cells(row) for row in shown]
-    picked = [[row[_COLUMNS.index(one)] for one in _SHORT_COLUMNS] for row in cells]
-    devices = " and ".join(sorted({row.device.name for row in results}))
-    return (
-        f"{grid(_SHORT_COLUMNS, picked, _TEXTS)}\n\n{devices}, measured; all"
-        f" {len(results)} kernels:\n\n" + "\n".join(_means(results)) + "\n"
-    )
+    picked = [_short_cells(row) for row in shown]
+    kernel, *others = _SHORT_COLUMNS
+    parts = [grid((kernel, "GPU", *others), picked, _TEXTS)]
+    for rows in _by_device(results):
+        means = "\n".join(_means(rows))
+        parts.append(f"{rows[0].device.name}, measured:\n\n{means}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _short_cells(row: Result) -> list[str]:
+    cells = dict(zip(_COLUMNS, _cells(row), strict=True))
+    kernel, *others = (cells[one] for one in _SHORT_COLUMNS)
+    return [kernel, row.device.name, *others]
+
+
+def _by_device(results: Sequence[Result]) -> list[list[Result]]:
+    """Return the rows of each device and driver, which no mean joins."""
+    groups: dict[tuple[str, str], list[Result]] = {}
+    for row in results:
+        groups.setdefault((row.device.name, row.device.driver_version), []).append(row)
+    return list(groups.values())
+
+
+def printed_cells(printed: str) -> list[list[str]]:
+    """Return the cells of the table of kernels that `kopt verify` printed."""
+    lines = [re.split(r"\s{2,}", line.strip()) for line in printed.splitlines()]
+    return [cells for cells in lines if len(cells) == _VERIFY_CELLS]
+
+
+def verified_kernels(results: Sequence[Result], printed: str) -> list[str]:
+    """Return the kernels of which `printed`, of `kopt verify`, says that the receipt reproduced.
+
+    A line counts for the receipt with the speedup that it names: of an earlier one it says nothing.
+    """
+    said = {(one[0], one[1]) for one in printed_cells(printed) if one[-1] == "reproduced"}
+    return [row.kernel for row in results if (row.kernel, f"{row.speedup:.3f}x") in said]
 
 
 def shipped_results(headroom: Path = KEPT) -> list[Result]:
@@ -207,7 +135,8 @@ def with_tables(document: str, results: Sequence[Result]) -> str:
     """
     if SHORT_MARKS[0] in document:
         return insert_between(document, SHORT_MARKS, short_markdown(results))
-    return insert_between(document, MARKS, results_markdown(results))
+    verified = VERIFIED.read_text("utf-8")
+    return insert_between(document, MARKS, results_markdown(results, verified))
 
 
 def _group(rows: Sequence[Result]) -> str:
@@ -256,7 +185,7 @@ def _means(rows: Sequence[Result]) -> list[str]:
 def _explanation(rows: Sequence[Result], counts: str) -> str:
     parts = [
         "All measured. Time: the median of one call, L2 cold. Speedup: baseline time / kernel time"
-        f" in pairs, the median of {counts} measurements, each in a fresh process. Interval: from"
+        f" in pairs, the median of {counts} measurements in two fresh processes. Interval: from"
         " the lowest to the highest end of their 95 % intervals. The baseline is the fastest"
         " library path that passes its check. *of roofline* is computed: the call's bytes at the"
         " data sheet's bandwidth / the time"
@@ -293,7 +222,7 @@ def main() -> None:
         except ValueError as error:
             raise SystemExit(f"{path}: {error}") from error
     if not options.write:
-        print(results_markdown(results), end="")
+        print(results_markdown(results, VERIFIED.read_text("utf-8")), end="")
 
 
 if __name__ == "__main__":

@@ -104,7 +104,8 @@ def _details(device: str, tried: dict[str, Tried], winners: Sequence[Winner]) ->
 def _kernels(device: str, tried: Tried, winners: Sequence[Winner]) -> Iterator[KernelTried]:
     """Yield what was tried on `device`, small kernels first."""
     sources = {one.sha: one for one in tried.sources}
-    promoted = {one.kernel: one for one in winners if one.device == device}
+    elsewhere_first = sorted(winners, key=lambda one: one.device == device)
+    promoted = {one.kernel: one for one in elsewhere_first}
     here = [one for one in tried.candidates if one.device == device]
     for kernel in sorted({one.kernel for one in here}, key=_by_size):
         some = [one for one in here if one.kernel == kernel]

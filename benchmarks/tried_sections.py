@@ -32,6 +32,12 @@ class KernelTried:
     sources: Mapping[str, TriedSource]
     """By digest."""
     winner: Winner | None
+    """Of this device, or else of another one."""
+
+    @property
+    def is_promoted_elsewhere(self) -> bool:
+        """Whether what was promoted was measured on another device."""
+        return self.winner is not None and self.winner.device != self.candidates[0].device
 
     @property
     def place(self) -> Place | None:
@@ -167,6 +173,8 @@ def _failures(candidates: _Candidates) -> Iterator[str]:
 def _standing(tried: KernelTried) -> str:
     if tried.winner is None:
         return "none promoted"
+    if tried.is_promoted_elsewhere:
+        return f"measured on {plain(tried.winner.device)}"
     place = tried.place
     return "not among them" if place is None else f"place {place.number} of {place.of}"
 
@@ -178,6 +186,9 @@ def _promoted(tried: KernelTried) -> Iterator[str]:
         return
     file = f"`{winner.problem}/{winner.file}`"
     told = f"promoted: {file} with {_choice(winner.tune)}, {winner.speedup:.3f}x"
+    if tried.is_promoted_elsewhere:
+        yield f"{told} on {plain(winner.device)}; not among the candidates here"
+        return
     if place is None:
         yield f"{told}; these values are not among the candidates here"
         return

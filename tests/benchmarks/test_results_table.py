@@ -1,29 +1,33 @@
 """The table of the shipped winners: what it says, and that the documents say the same."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from headroom_table import CopyTime, Headroom, HeadroomRow, PathTimes
 from markdown_tables import insert_between
+from result_rows import read_results
 from results_table import (
     MARKS,
     SHORT_KERNELS,
-    read_results,
+    VERIFIED,
+    printed_cells,
     results_markdown,
     shipped_results,
+    short_markdown,
+    verified_kernels,
     with_tables,
 )
 
 from kopt.kernels.problem import Problem
-from kopt.kernels.problem_loader import load_problem, load_problems
+from kopt.kernels.problem_loader import load_problem
 from support.bench_results import H100, latency
 from support.receipts import evidence, sealed_receipt, sealed_receipts, write_receipt, write_winner
 from support.tiny_problem import write_tiny_problem
 
 ROOT = Path(__file__).parents[2]
 BEGIN, END = MARKS
-VERIFIED = ROOT / "benchmarks" / "verified.txt"
 DOCUMENTS = [ROOT / "README.md", ROOT / "docs" / "results.md"]
 
 
@@ -136,7 +140,24 @@ def test_the_documents_show_the_shipped_winners(path: Path) -> None:
     assert with_tables(shown, shipped_results()) == shown
 
 
-def test_the_first_page_has_four_rows_of_the_table() -> None:
+def test_no_mean_joins_two_devices(problem: Problem) -> None:
+    ship(problem)
+    few, many = read_results([problem])
+    h200 = H100.model_copy(update={"name": "NVIDIA H200", "uuid": "GPU-2"})
+    text = short_markdown([few, replace(many, device=h200)])
+    assert "NVIDIA H100 80GB HBM3, measured:\n\n- geometric mean, up to 128 rows (1): 1.25x" in text
+    assert "NVIDIA H200, measured:\n\n- geometric mean, up to 128 rows (1): 2.00x" in text
+    assert "(2)" not in text
+
+
+def test_the_first_page_names_the_gpu_of_each_row() -> None:
+    rows = {row.kernel: row for row in shipped_results()}
+    shown = (ROOT / "README.md").read_text("utf-8")
+    for kernel in SHORT_KERNELS:
+        assert f"| `{kernel}` | {rows[kernel].device.name} |" in shown
+
+
+def test_the_first_page_has_five_rows_of_the_table() -> None:
     shown = (ROOT / "README.md").read_text("utf-8")
     assert [name for name in SHORT_KERNELS if f"| `{name}` |" not in shown] == []
 
@@ -159,9 +180,30 @@ def headroom(copy_us: float) -> Headroom:
     return Headroom(gpu=H100, planned=1, rows=(row,))
 
 
-def test_what_verify_printed_is_of_the_shipped_receipts() -> None:
-    """benchmarks/verified.txt is made anew with every winner."""
-    shipped = {row.kernel: row for row in read_results(list(load_problems().values()))}
-    rows = [line.split() for line in VERIFIED.read_text("utf-8").splitlines()]
-    said = {row[0]: (row[1], row[-1]) for row in rows if row and row[0] in shipped}
-    assert said == {name: (f"{row.speedup:.3f}x", "reproduced") for name, row in shipped.items()}
+def test_verify_reproduced_every_receipt_that_it_printed() -> None:
+    """benchmarks/verified.txt has every kernel; the table says which receipts are new since."""
+    _, *rows = printed_cells(VERIFIED.read_text("utf-8"))
+    assert {row[0]: row[-1] for row in rows} == dict.fromkeys(
+        (row.kernel for row in shipped_results()), "reproduced"
+    )
+
+
+def printed(*rows: tuple[str, str, str]) -> str:
+    """Return what `kopt verify` prints of kernels, each with its receipt and outcome."""
+    between = "1.2 to 1.3  1.25x  1.24 to 1.26  faster  flashinfer (PDL on)"
+    return "\n".join(f"{kernel}  {was}  {between}  {outcome}" for kernel, was, outcome in rows)
+
+
+def test_a_winner_that_nobody_verified_is_named_beside_the_table(problem: Problem) -> None:
+    ship(problem)
+    of_another = "scale_rows_b32xh256", "1.900x", "reproduced"
+    text = printed(("scale_rows_b8xh64", "1.250x", "reproduced"), of_another)
+    lines = results_markdown(read_results([problem]), text).splitlines()
+    told = "1 of 2 reproduced by it on another GPU than the receipt's (benchmarks/verified.txt)"
+    assert lines[-1] == f"{told}; not verified yet: `scale_rows_b32xh256`."
+
+
+def test_a_receipt_that_did_not_reproduce_is_not_called_verified(problem: Problem) -> None:
+    ship(problem)
+    text = printed(("scale_rows_b8xh64", "1.250x", "not reproduced"))
+    assert verified_kernels(read_results([problem]), text) == []

@@ -189,6 +189,20 @@ def test_devices_have_sections_of_their_own() -> None:
     text = page(candidate(0, 1.1), candidate(1, 1.25, device="NVIDIA H200"), winners=(WINNER,))
     assert text.index("## NVIDIA H100") < text.index("## NVIDIA H200")
     assert text.count("| not among them |") == 1
+    assert text.count(f"| measured on {H100.name} |") == 1
+
+
+def test_a_winner_of_this_device_stands_before_one_of_another() -> None:
+    other = replace(WINNER, device="NVIDIA H200", speedup=9.0)
+    for winners in ((WINNER, other), (other, WINNER)):
+        text = page(candidate(1, 1.25), winners=winners)
+        assert "1.300x; here place 1 of 1" in text
+        assert "9.000x" not in text
+
+
+def test_a_winner_of_another_device_is_named_with_it() -> None:
+    text = page(candidate(1, 1.25), winners=(replace(WINNER, device="NVIDIA H200"),))
+    assert "1.300x on NVIDIA H200; not among the candidates here" in text
 
 
 def test_a_run_names_its_gpu_where_it_was_kept() -> None:

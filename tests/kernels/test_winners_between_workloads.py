@@ -1,7 +1,7 @@
 """The shipped winners on the simulator at row counts that no workload has.
 
-`where` claims them; promotion checks the workloads alone. 20 and 520 fill clusters of 4 and 8
-rows, 127 and 521 do not.
+`where` claims them. 20 and 520 fill clusters of 4 and 8 rows, 127 and 521 do not. A winner that
+claims fewer rows is run at those that it does, and at the first and last of them.
 """
 
 from pathlib import Path
@@ -12,10 +12,10 @@ from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.case import Case
-from kopt.kernels.domain import unserved_variants
+from kopt.kernels.domain import claims, unserved_variants
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.plan_resolver import resolve_plan
-from kopt.kernels.problem import Problem
+from kopt.kernels.problem import Problem, make_workload
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.shipped_kernels import ShippedKernel, shipped_kernels
 from kopt.kernels.status import Status
@@ -28,6 +28,8 @@ pytestmark = pytest.mark.slow  # every shipped kernel at shapes of its own
 
 PROBLEMS = load_problems()
 ROWS = (1, 20, 127, 520, 521)
+MOST_ROWS = 1024
+"""Claims are looked at up to here."""
 NIGHTLY_ROWS = (20, 520)
 """A winner is the same build at 127 and 521 rows, but where its own rows fill a tile."""
 OWN_BUILDS = (("fused_add_rmsnorm_fp8_block_quant", 520),)
@@ -50,10 +52,27 @@ def _is_nightly(shipped: Problem, rows: int) -> bool:
     return rows in NIGHTLY_ROWS and (shipped.name, rows) not in OWN_BUILDS
 
 
-def _at_rows(shipped: Problem, winner: ShippedKernel, rows: int, folder: Path) -> Case:
+def _variable_axes(shipped: Problem, winner: ShippedKernel, rows: int) -> dict[str, int]:
     own = shipped.workload(winner.evidence.name.split(".")[0]).axes
-    axes = {name: own[name] for name, expression in shipped.axes.items() if expression is None}
-    problem = with_one_workload(shipped, axes | {shipped.row_axis or "": rows}, folder)
+    return {name: own[name] for name in shipped.variable_axes} | {shipped.row_axis or "": rows}
+
+
+def rows_of(shipped: Problem, winner: ShippedKernel) -> tuple[int, ...]:
+    """Return the row counts that a winner is run at, all of which it claims."""
+    header = parse_header(read_candidate(winner.source), shipped).header
+    assert header is not None
+
+    def is_claimed(rows: int) -> bool:
+        shape = make_workload(shipped, _variable_axes(shipped, winner, rows))
+        return claims(header, shipped, shape.axes)
+
+    claimed = [rows for rows in range(1, MOST_ROWS + 1) if is_claimed(rows)]
+    ends = {claimed[0], claimed[-1]} - {1, MOST_ROWS}
+    return tuple(sorted(ends | (set(ROWS) & set(claimed))))
+
+
+def _at_rows(shipped: Problem, winner: ShippedKernel, rows: int, folder: Path) -> Case:
+    problem = with_one_workload(shipped, _variable_axes(shipped, winner, rows), folder)
     return Case(problem, problem.workloads[0], read_candidate(winner.source))
 
 
@@ -65,7 +84,7 @@ AT_ROWS = [
     )
     for problem in PROBLEMS.values()
     for one in distinct_winners(problem).values()
-    for rows in ROWS
+    for rows in rows_of(problem, one)
 ]
 
 
@@ -84,7 +103,7 @@ def test_no_build_of_a_winner_is_left_to_the_nightly_tests(
     shipped: Problem, winner: ShippedKernel, tmp_path: Path
 ) -> None:
     builds: dict[int, str] = {}
-    for rows in ROWS:
+    for rows in rows_of(shipped, winner):
         (tmp_path / str(rows)).mkdir()
         case = _at_rows(shipped, winner, rows, tmp_path / str(rows))
         plan = resolve_plan(case, gpu_for_arch(winner.arch)).plan

@@ -24,7 +24,7 @@ from markdown_tables import grid
 
 from kopt.config.search_settings import SearchSettings
 from kopt.kernels.status import Provenance
-from kopt.search.records.evaluation import COPY, Value
+from kopt.search.records.evaluation import COPY, MetricValue
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import RoundRow, RunState
 from kopt.search.rounds.closing_rounds import CLOSING
@@ -137,7 +137,7 @@ def read_run(folder: Path, copies: dict[str, float]) -> StoredRun:
 def _with_copy(member: Member, copy_us: float) -> Member:
     if member.quick is None or not member.passed:
         return member
-    value = Value.of("", (COPY, "us"), Provenance.MEASURED, copy_us)
+    value = MetricValue.of("", (COPY, "us"), Provenance.MEASURED, copy_us)
     values = (*member.quick.values, value)
     return replace(member, quick=member.quick.model_copy(update={"values": values}))
 

@@ -6,6 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path, PurePosixPath
 
@@ -78,26 +79,30 @@ def _data_patterns() -> Iterator[tuple[Path, str]]:
             yield ROOT.joinpath(*package.split(".")[1:]), pattern
 
 
+@dataclass(frozen=True)
+class _Module:
+    imports: tuple[ast.Import | ast.ImportFrom, ...]
+    classes: tuple[str, ...]
+
+
 @cache
-def _nodes(path: Path) -> tuple[ast.AST, ...]:
-    return tuple(
-        node
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    )
+def _module(path: Path) -> _Module:
+    tree = ast.parse(path.read_text("utf-8"))
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
+    return _Module(tuple(found), tuple(n.name for n in tree.body if isinstance(n, ast.ClassDef)))
 
 
 def _imported_names(path: Path) -> Iterator[str]:
-    for node in _nodes(path):
+    for node in _module(path).imports:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+        elif node.level == 0:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def _imported_modules(path: Path) -> Iterator[Path]:
     """Yield what a module imports of kopt: files without their ending, relative imports too."""
-    for node in _nodes(path):
+    for node in _module(path).imports:
         if not isinstance(node, ast.ImportFrom):
             continue
         parts = (node.module or "").split(".")
@@ -218,6 +223,15 @@ def test_only_settings_reads_the_environment() -> None:
         and any(word in path.read_text("utf-8") for word in ("os.environ", "os.getenv"))
     ]
     assert wrong == []
+
+
+def test_public_class_name_is_used_once() -> None:
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for name in _module(path).classes:
+            places.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    twice = {name: found for name, found in places.items() if len(found) > 1}
+    assert {name: found for name, found in twice.items() if not name.startswith("_")} == {}
 
 
 def _python_files() -> list[Path]:

@@ -24,7 +24,7 @@ from kopt.search.records.evaluation import (
     Evaluation,
     EvaluationJob,
     KnownMeasurement,
-    Value,
+    MetricValue,
 )
 from kopt.search.selection.family_evidence import FamilyEvidence, MachineCode, judge_family
 from kopt.tools.check.request import CheckRequest, make_plans
@@ -90,7 +90,7 @@ def _judge_speed(
         return _timed(job, passed, site, known)
     estimate = estimate_time(checked.compiled, checked.counters, plan, gpu, model)
     time_us = estimate.latency_us
-    latency = Value.of(estimate.workload, (LATENCY, "us"), estimate.provenance, time_us)
+    latency = MetricValue.of(estimate.workload, (LATENCY, "us"), estimate.provenance, time_us)
     return _with(known, (latency,), _kept(site, {"estimate": _json(estimate)}))
 
 
@@ -123,7 +123,9 @@ def _timed(
     return _with(found.model_copy(update=told), known.values, known.artifacts)
 
 
-def _with(found: Evaluation, values: tuple[Value, ...], artifacts: Mapping[str, str]) -> Evaluation:
+def _with(
+    found: Evaluation, values: tuple[MetricValue, ...], artifacts: Mapping[str, str]
+) -> Evaluation:
     """Return `found` with further values and artifacts."""
     more = {"values": found.values + values, "artifacts": {**found.artifacts, **artifacts}}
     return found.model_copy(update=more)
@@ -152,7 +154,7 @@ def _equivalence(checked: CheckResult, plan: LaunchPlan) -> str:
 
 def computed_values(
     code: MachineCode, evidence: FamilyEvidence, floor: tuple[str, float]
-) -> tuple[Value, ...]:
+) -> tuple[MetricValue, ...]:
     """Return registers, spills, shared memory, occupancy, the floor, and a contradicted claim.
 
     Args:
@@ -175,6 +177,6 @@ def computed_values(
     if evidence.verdict == "contradicted":
         numbers.append((FAMILY_CONTRADICTED, "1", 1.0))
     return tuple(
-        Value.of(workload, (metric, unit), Provenance.COMPUTED, number)
+        MetricValue.of(workload, (metric, unit), Provenance.COMPUTED, number)
         for metric, unit, number in numbers
     )

@@ -25,7 +25,7 @@ from kopt.search.records.evaluation import (
     SPEEDUP_HIGH,
     SPEEDUP_LOW,
     EvaluationJob,
-    Value,
+    MetricValue,
 )
 from kopt.tools.bench.reference_side import REFERENCE
 from kopt.tools.bench.request import MIN_PAIRS, BaselineChoice, BenchRequest
@@ -43,7 +43,7 @@ class JobTiming:
     status: Status
     summary: str
     """One line for people."""
-    values: tuple[Value, ...]
+    values: tuple[MetricValue, ...]
     """Empty unless passed; of an impossible time there is none either."""
     documents: dict[str, bytes]
     """The results as JSON, by artifact kind."""
@@ -131,9 +131,9 @@ def _document(result: BenchResult) -> bytes:
     return result.model_dump_json(by_alias=True).encode()
 
 
-def _values(workload: Workload, result: BenchResult) -> Iterator[Value]:
-    def measured(metric: str, unit: str, value: float) -> Value:
-        return Value.of(workload.name, (metric, unit), Provenance.MEASURED, value)
+def _values(workload: Workload, result: BenchResult) -> Iterator[MetricValue]:
+    def measured(metric: str, unit: str, value: float) -> MetricValue:
+        return MetricValue.of(workload.name, (metric, unit), Provenance.MEASURED, value)
 
     if result.latency is not None:
         yield measured(LATENCY, "us", result.latency.median_us)

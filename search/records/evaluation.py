@@ -80,7 +80,7 @@ class EvaluationJob(Record):
         return int(self.id.split("/")[1])
 
 
-class Value(Record):
+class MetricValue(Record):
     """One number about a candidate, with how it came about."""
 
     workload: str
@@ -104,7 +104,7 @@ class KnownMeasurement(Record):
     equivalence: str
     candidate: int
     """`seq` of that candidate."""
-    values: tuple[Value, ...]
+    values: tuple[MetricValue, ...]
     """Empty where its time was impossible."""
     artifacts: dict[str, str] = Field(default_factory=dict[str, str])
     """Digests of the benchmark's results, by kind."""
@@ -121,7 +121,7 @@ class Evaluation(Record):
     equivalence: str | None = None
     """Equal for candidates with the same cubins and the same launches: they count once. The
     cubins alone would not do, because a block size may stand in the launch plan only."""
-    values: tuple[Value, ...] = ()
+    values: tuple[MetricValue, ...] = ()
     artifacts: dict[str, str] = Field(default_factory=dict[str, str])
     """Digest by kind, already in the artifact store."""
     elapsed_s: float = 0.0
@@ -138,12 +138,12 @@ class Evaluation(Record):
         return self
 
     @property
-    def latency(self) -> Value | None:
+    def latency(self) -> MetricValue | None:
         """The time of one call on the named workload; None if there is none."""
         return self.metric(LATENCY)
 
     @property
-    def speedup(self) -> Value | None:
+    def speedup(self) -> MetricValue | None:
         """The paired speedup on the named workload; None where nothing was measured."""
         return self.metric(SPEEDUP)
 
@@ -175,7 +175,7 @@ class Evaluation(Record):
         value = self.metric(REGISTERS)
         return None if value is None else value.value
 
-    def metric(self, name: str) -> Value | None:
+    def metric(self, name: str) -> MetricValue | None:
         """Return the first available value of a metric: that of the named workload comes first."""
         for value in self.values:
             if value.metric == name and value.value is not None:

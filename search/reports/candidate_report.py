@@ -8,7 +8,7 @@ from typing import Literal
 
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status
-from kopt.search.records.evaluation import Value
+from kopt.search.records.evaluation import MetricValue
 from kopt.search.records.members import LineageKind, Member
 from kopt.search.records.run_state import RunState
 from kopt.search.selection.headroom import below_copy
@@ -96,7 +96,7 @@ def first_equal(member: Member, members: Sequence[Member]) -> int | None:
     return None
 
 
-def number(value: Value | None) -> float | None:
+def number(value: MetricValue | None) -> float | None:
     """Return the number of a value; None where there is no value."""
     return None if value is None else value.value
 

@@ -18,7 +18,7 @@ from kopt.kernels.check_result import CheckResult
 from kopt.kernels.record import Record
 from kopt.kernels.status import Status
 from kopt.search.knowledge.records import Sample
-from kopt.search.records.evaluation import Evaluation, Value
+from kopt.search.records.evaluation import Evaluation, MetricValue
 from kopt.search.records.members import LineageKind, Member
 from kopt.search.records.run_state import (
     BranchRow,
@@ -248,9 +248,9 @@ class RunReader:
         return int(self._rows(count, level, state)[0]["n"])
 
     def _evaluations(self) -> dict[tuple[int, str], Evaluation]:
-        values: dict[int, list[Value]] = defaultdict(list)
+        values: dict[int, list[MetricValue]] = defaultdict(list)
         for row in self._rows(_VALUES):
-            values[row.pop("evaluation")].append(Value.model_validate(row))
+            values[row.pop("evaluation")].append(MetricValue.model_validate(row))
         artifacts: dict[int, dict[str, str]] = defaultdict(dict)
         for row in self._rows("SELECT * FROM evaluation_artifact ORDER BY evaluation, kind"):
             artifacts[row["evaluation"]][row["kind"]] = row["sha"]

@@ -41,7 +41,7 @@ class WorkStep:
     """How much there is to do; None while that is not known."""
 
 
-class Grid(Table):
+class ResponsiveTable(Table):
     """A table that a narrow terminal shows as a list, since a cut id is no id."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -115,7 +115,7 @@ def grid(
         header_style: Of the heads.
         overflow: What becomes of a word that is longer than its column.
     """
-    table = Grid(box=None, pad_edge=False, header_style=header_style)
+    table = ResponsiveTable(box=None, pad_edge=False, header_style=header_style)
     for head in heads:
         name = head.rstrip("#")
         table.add_column(

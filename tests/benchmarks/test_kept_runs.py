@@ -15,7 +15,7 @@ from kopt.search.records.evaluation import (
     NOISE_FLOOR,
     Evaluation,
     EvaluationJob,
-    Value,
+    MetricValue,
 )
 from kopt.search.reports.files import export_lines
 from kopt.search.rounds.advance import run_search
@@ -34,7 +34,7 @@ def answer(job: EvaluationJob) -> Evaluation:
     speedup = SPEEDUPS[job.tune["BLOCK"]]
     evaluation = timed(4.0 / speedup, speedup, WORKLOAD, half_width=0.001)
     more = tuple(
-        Value(workload=WORKLOAD, metric=metric, unit=unit, provenance=provenance, value=value)
+        MetricValue(workload=WORKLOAD, metric=metric, unit=unit, provenance=provenance, value=value)
         for metric, unit, provenance, value in (
             (BASELINE_LATENCY, "us", Provenance.MEASURED, 4.0),
             (NOISE_FLOOR, "1", Provenance.MEASURED, 0.003),

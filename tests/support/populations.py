@@ -11,7 +11,7 @@ from kopt.search.records.evaluation import (
     SPEEDUP_HIGH,
     SPEEDUP_LOW,
     Evaluation,
-    Value,
+    MetricValue,
 )
 from kopt.search.records.members import Member
 
@@ -28,8 +28,8 @@ extern "C" __global__ void k(float* x) {}
 def passed(latency_us: float, equivalence: str | None = None, registers: int = 32) -> Evaluation:
     """Return a passed evaluation with an estimated latency."""
 
-    def value(metric: str, unit: str, number: float) -> Value:
-        return Value(
+    def value(metric: str, unit: str, number: float) -> MetricValue:
+        return MetricValue(
             workload="w", metric=metric, unit=unit, provenance=Provenance.ESTIMATED, value=number
         )
 
@@ -51,8 +51,8 @@ def timed(
 ) -> Evaluation:
     """Return a passed evaluation from a GPU with an interval of `speedup` +- `half_width`."""
 
-    def value(metric: str, unit: str, number: float) -> Value:
-        return Value(
+    def value(metric: str, unit: str, number: float) -> MetricValue:
+        return MetricValue(
             workload=workload,
             metric=metric,
             unit=unit,
@@ -104,7 +104,7 @@ def with_value(
     provenance: Provenance = Provenance.COMPUTED,
 ) -> Evaluation:
     """Return `evaluation` with one more value."""
-    value = Value(workload="b8", metric=metric, unit="1", provenance=provenance, value=number)
+    value = MetricValue(workload="b8", metric=metric, unit="1", provenance=provenance, value=number)
     return evaluation.model_copy(update={"values": (*evaluation.values, value)})
 
 

@@ -18,10 +18,10 @@ from .lowering.cuda_types import STORED
 from .lowering.device_functions import device_functions
 from .lowering.folds import FOLD_FUNCTIONS
 from .lowering.graph_lowering import lowered
-from .lowering.program import Program
+from .lowering.program import LoweredProgram
 from .lowering.row_functions import ROW_FUNCTIONS
 from .lowering.row_schedule import PLAIN, TECHNIQUES, Schedule
-from .lowering.scratch_arena import Slot, arranged
+from .lowering.scratch_arena import ScratchSlot, arranged
 from .lowering.sizes import DEFAULT_PARTS
 
 _TUNE = {
@@ -73,7 +73,9 @@ def emit_candidate(problem: Problem, graph: Graph, schedule: Schedule = PLAIN) -
     return "\n".join(part for part in parts if part) + "\n"
 
 
-def _header(problem: Problem, program: Program, slots: dict[Buffer, Slot], code: str) -> str:
+def _header(
+    problem: Problem, program: LoweredProgram, slots: dict[Buffer, ScratchSlot], code: str
+) -> str:
     plan = [_launch(kernel, slots) for kernel in program.launched()]
     values = {**_TUNE, **program.tune}
     names = _used_tune(values, code, plan)
@@ -108,7 +110,7 @@ def _used_tune(values: Mapping[str, object], code: str, plan: list[str]) -> list
     return [name for name in values if name in words]
 
 
-def _launch(kernel: Kernel, slots: dict[Buffer, Slot]) -> str:
+def _launch(kernel: Kernel, slots: dict[Buffer, ScratchSlot]) -> str:
     names = [
         slots[use.buffer].name if use.buffer in slots else use.buffer.label for use in kernel.uses
     ]

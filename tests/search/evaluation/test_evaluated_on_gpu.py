@@ -19,7 +19,7 @@ from kopt.search.records.evaluation import (
     Evaluation,
     EvaluationJob,
     KnownMeasurement,
-    Value,
+    MetricValue,
 )
 from kopt.search.selection.family_evidence import FamilyEvidence
 from kopt.search.storage.artifacts import open_artifacts
@@ -31,8 +31,8 @@ from support.named_gpu import NamedGpu
 Evaluate = Callable[..., Evaluation]
 
 
-def _value(speedup: float) -> Value:
-    return Value(
+def _value(speedup: float) -> MetricValue:
+    return MetricValue(
         workload="b8xh14336",
         metric=SPEEDUP,
         unit="reference",

@@ -7,7 +7,7 @@ import pytest
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.status import Provenance, Status
-from kopt.search.records.evaluation import Evaluation, EvaluationJob, Value
+from kopt.search.records.evaluation import Evaluation, EvaluationJob, MetricValue
 from kopt.search.reports.contents import read_contents
 from kopt.search.reports.page import render_page
 from kopt.search.reports.run_report import report_run
@@ -91,7 +91,7 @@ def test_an_impossible_time_makes_no_winner(tmp_path: Path) -> None:
 
 
 def test_a_failed_evaluation_carries_no_speedup() -> None:
-    speedup = Value(
+    speedup = MetricValue(
         workload="b8", metric="speedup", unit=BASELINE, provenance=Provenance.MEASURED, value=2.0
     )
     with pytest.raises(ValueError, match="cannot carry"):

@@ -7,7 +7,7 @@ from typing import NoReturn
 from kopt.config.errors import UnsupportedOperator
 from kopt.tools.pytorch.graph import Argument, AxisSize, Node, Ref, Special, ValueType
 
-from .program import Program
+from .program import LoweredProgram
 from .sizes import Shape, Size, SizeTable, literal, shape_of, size_of
 from .values import Constant, Value
 
@@ -19,7 +19,7 @@ class Call:
     """An operator with what it is given."""
 
     node: Node
-    program: Program
+    program: LoweredProgram
     values: Mapping[tuple[str, int], Value]
     """By the node and the place of the result that they are."""
     read: frozenset[int] = frozenset()

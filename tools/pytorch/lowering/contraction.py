@@ -12,7 +12,7 @@ from .body import Body
 from .buffers import Grid, per_element
 from .cuda_types import accumulated, cast
 from .folds import SUM
-from .program import Epilogue, Pending, Program
+from .program import Epilogue, LoweredProgram, Pending
 from .sizes import Shape, Size, ceil_div, product
 from .values import Index, Value
 
@@ -62,7 +62,7 @@ class Contraction:
         return accumulated(self.dtype)
 
 
-def contracted(program: Program, contraction: Contraction, name: str) -> Value:
+def contracted(program: LoweredProgram, contraction: Contraction, name: str) -> Value:
     """Return the result of a contraction, which what follows may be joined to."""
 
     def write(body: Body, epilogue: Epilogue) -> Grid:
@@ -74,7 +74,7 @@ def contracted(program: Program, contraction: Contraction, name: str) -> Value:
 _Writer = Callable[[Contraction, Body, Epilogue], Grid]
 
 
-def _scheme(program: Program, contraction: Contraction) -> _Writer:
+def _scheme(program: LoweredProgram, contraction: Contraction) -> _Writer:
     largest = program.sizes.largest
     extents = (contraction.rows, contraction.columns, contraction.terms)
     if all(largest(size) >= least for size, least in zip(extents, TILED, strict=True)):

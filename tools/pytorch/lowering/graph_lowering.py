@@ -12,7 +12,7 @@ from .call import Call
 from .cuda_types import STORED
 from .late_factors import with_late_factors
 from .operator_table import check_dtypes, lowering_of, pointwise_operators
-from .program import CHEAP, Program, has_pending
+from .program import CHEAP, LoweredProgram, has_pending
 from .row_plan import NotRowByRowError
 from .row_schedule import PLAIN, Schedule
 from .rows import RowProgram
@@ -25,7 +25,7 @@ _MOST_STEPS = 12
 """How far the readers of a value are followed to where they meet."""
 
 
-def lowered(problem: Problem, graph: Graph, schedule: Schedule = PLAIN) -> Program:
+def lowered(problem: Problem, graph: Graph, schedule: Schedule = PLAIN) -> LoweredProgram:
     """Return the kernels that compute the outputs of `graph`.
 
     One that makes rows, or one for each output where all are pointwise, or one for each operator.
@@ -44,12 +44,12 @@ def lowered(problem: Problem, graph: Graph, schedule: Schedule = PLAIN) -> Progr
         except NotRowByRowError:
             continue
         return found
-    program = Program(SizeTable(problem), schedule.by_operator)
+    program = LoweredProgram(SizeTable(problem), schedule.by_operator)
     _lower_into(program, problem, graph)
     return program
 
 
-def _lower_into(program: Program, problem: Problem, graph: Graph) -> None:
+def _lower_into(program: LoweredProgram, problem: Problem, graph: Graph) -> None:
     nodes = needed_nodes(graph.nodes, graph.outputs)
     driver = _Driver(program, graph, nodes, _buffers(program, problem, graph))
     for node in nodes:
@@ -57,7 +57,7 @@ def _lower_into(program: Program, problem: Problem, graph: Graph) -> None:
     driver.finish()
 
 
-def _buffers(program: Program, problem: Problem, graph: Graph) -> dict[str, Buffer]:
+def _buffers(program: LoweredProgram, problem: Problem, graph: Graph) -> dict[str, Buffer]:
     """Return the buffers of the graph's inputs and outputs by name.
 
     Raises:
@@ -85,7 +85,7 @@ def _buffers(program: Program, problem: Problem, graph: Graph) -> dict[str, Buff
     return found
 
 
-def _shape_in_memory(program: Program, problem: Problem, name: str, shape: Shape) -> Shape:
+def _shape_in_memory(program: LoweredProgram, problem: Problem, name: str, shape: Shape) -> Shape:
     """Return the shape of an output with its padding, which only rows are written around."""
     held = tuple(size_of(AxisSize(axis=axis)) for axis in problem.tensor(name).shape)
     if len(held) != len(shape) or program.sizes.same_shape(held, shape):
@@ -111,7 +111,11 @@ class _Driver:
     """Lowers nodes, and stores the results that outputs or several readers need."""
 
     def __init__(
-        self, program: Program, graph: Graph, nodes: Sequence[Node], given: Mapping[str, Buffer]
+        self,
+        program: LoweredProgram,
+        graph: Graph,
+        nodes: Sequence[Node],
+        given: Mapping[str, Buffer],
     ) -> None:
         self._program = program
         self._values: dict[_Place, Value] = {}

@@ -31,7 +31,7 @@ class Pending:
     The first reader that is not joined has the kernel written and reads its buffer.
     """
 
-    program: "Program"
+    program: "LoweredProgram"
     name: str
     shape: Shape
     dtype: str
@@ -92,7 +92,7 @@ def store(body: Body, buffer: Buffer, index: Index, value: str) -> None:
 
 
 @dataclass(eq=False)
-class Program:
+class LoweredProgram:
     """The kernels of a candidate."""
 
     sizes: SizeTable

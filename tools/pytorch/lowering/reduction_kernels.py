@@ -11,7 +11,7 @@ from dataclasses import replace
 from .body import Body
 from .buffers import Buffer, Grid, per_element
 from .cuda_types import cast, computed
-from .program import Epilogue, Pending, Program, has_pending, store
+from .program import Epilogue, LoweredProgram, Pending, has_pending, store
 from .reduction import Reduction
 from .sizes import PARTS, literal, product
 from .values import Index, Stored, Value
@@ -24,7 +24,7 @@ MANY = 8_192
 """Results that keep a GPU busy with a thread each."""
 
 
-def reduced(program: Program, reduction: Reduction, name: str) -> tuple[Value, ...]:
+def reduced(program: LoweredProgram, reduction: Reduction, name: str) -> tuple[Value, ...]:
     """Return the results of a reduction; the kernels of several are written at once."""
     in_row = program.reduced_in_row(reduction, name)
     if in_row is not None:
@@ -48,7 +48,7 @@ def reduced(program: Program, reduction: Reduction, name: str) -> tuple[Value, .
 _Targets = Epilogue | list[Buffer]
 
 
-def _write(program: Program, reduction: Reduction, body: Body, targets: _Targets) -> Grid:
+def _write(program: LoweredProgram, reduction: Reduction, body: Body, targets: _Targets) -> Grid:
     sizes = program.sizes
     results, length = sizes.elements(reduction.outer), sizes.elements(reduction.inner)
     keeps_last = not reduction.dims or reduction.dims[-1] != len(reduction.value.shape) - 1
@@ -153,7 +153,7 @@ def _by_block(reduction: Reduction, body: Body, targets: _Targets) -> Grid:
     return Grid(product(reduction.outer).header, "REDUCE", "__launch_bounds__(REDUCE) ")
 
 
-def _by_parts(program: Program, reduction: Reduction, body: Body, targets: _Targets) -> Grid:
+def _by_parts(program: LoweredProgram, reduction: Reduction, body: Body, targets: _Targets) -> Grid:
     """Write the first launch at once, and the second into `body`."""
     numbers = reduction.fold.numbers
     dtype = sum_dtype(reduction.element)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Technique:
+class RowTechnique:
     """A change of how rows are made."""
 
     family: str
@@ -23,43 +23,43 @@ class Technique:
 
 
 TECHNIQUES = {
-    "split_rows": Technique(
+    "split_rows": RowTechnique(
         "grid_shape",
         "several blocks share a row, so that few rows keep more SMs busy",
         is_for_few_rows=True,
     ),
-    "cluster_sums": Technique(
+    "cluster_sums": RowTechnique(
         "clusters",
         "the blocks of a cluster share a row and send each other their partial results",
         needs_sm_90=True,
         is_for_few_rows=True,
     ),
-    "dependent_launch": Technique(
+    "dependent_launch": RowTechnique(
         "pass_fusion",
         "the next launch starts before this one ends: at once, or once it has loaded",
         needs_sm_90=True,
     ),
-    "early_stores": Technique(
+    "early_stores": RowTechnique(
         "pass_fusion", "outputs that need no reduction are stored while the first is under way"
     ),
-    "products_before_barrier": Technique(
+    "products_before_barrier": RowTechnique(
         "algebra",
         "while sums are under way, elements are multiplied by what is known, and magnitudes of"
         " groups compared",
     ),
-    "streaming_access": Technique(
+    "streaming_access": RowTechnique(
         "cache_policy", "what is used once is stored, and perhaps loaded, past the caches"
     ),
-    "fast_reciprocal": Technique(
+    "fast_reciprocal": RowTechnique(
         "fast_math", "division, exp and square root are approximate instructions"
     ),
-    "hoisted_factors": Technique(
+    "hoisted_factors": RowTechnique(
         "algebra", "what is the same for a whole row divides once, and elements are multiplied"
     ),
-    "roles_by_block": Technique(
+    "roles_by_block": RowTechnique(
         "divergence", "one launch makes all outputs, a range of blocks for each"
     ),
-    "occupancy_bound": Technique(
+    "occupancy_bound": RowTechnique(
         "launch_bounds", "registers are bounded so that several blocks fit on an SM"
     ),
 }

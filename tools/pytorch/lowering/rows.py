@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from .body import Body
 from .buffers import Buffer, Grid
 from .own_operators import WrittenWhere
-from .program import MAX_SOURCES, Program, Writer
+from .program import MAX_SOURCES, LoweredProgram, Writer
 from .reduction import Reduction
 from .row_body import RowBody
 from .row_kernel import write_rows
@@ -35,7 +35,7 @@ _TILE = 1024
 
 
 @dataclass(eq=False)
-class RowProgram(Program):
+class RowProgram(LoweredProgram):
     """A program that may have one kernel only, in which a group of threads makes a row."""
 
     results: list[tuple[RowResult, ...]] = field(default_factory=list[tuple[RowResult, ...]])

@@ -11,7 +11,7 @@ _MOST_SIZES = 6
 
 
 @dataclass
-class Slot:
+class ScratchSlot:
     """A scratch buffer of the header."""
 
     name: str
@@ -28,7 +28,7 @@ class Slot:
         return texts[0] if len(texts) == 1 else f"max({', '.join(texts)})"
 
 
-def arranged(kernels: Sequence[Kernel], sizes: SizeTable) -> dict[Buffer, Slot]:
+def arranged(kernels: Sequence[Kernel], sizes: SizeTable) -> dict[Buffer, ScratchSlot]:
     """Return the slot of each scratch buffer that the kernels use."""
     first: dict[Buffer, int] = {}
     last: dict[Buffer, int] = {}
@@ -37,13 +37,13 @@ def arranged(kernels: Sequence[Kernel], sizes: SizeTable) -> dict[Buffer, Slot]:
             if use.buffer.kind == "scratch":
                 first.setdefault(use.buffer, number)
                 last[use.buffer] = number
-    slots: list[Slot] = []
-    places: dict[Buffer, Slot] = {}
+    slots: list[ScratchSlot] = []
+    places: dict[Buffer, ScratchSlot] = {}
     for buffer, start in first.items():  # in the order of the launches
         size = product(buffer.shape)
         slot = _best(slots, (buffer.dtype, start), size, sizes)
         if slot is None:
-            slot = Slot(f"scratch{len(slots) + 1}", buffer.dtype)
+            slot = ScratchSlot(f"scratch{len(slots) + 1}", buffer.dtype)
             slots.append(slot)
         _widen(slot, size, sizes)
         slot.free_after = last[buffer]
@@ -52,14 +52,14 @@ def arranged(kernels: Sequence[Kernel], sizes: SizeTable) -> dict[Buffer, Slot]:
 
 
 def _best(
-    slots: Sequence[Slot], wanted: tuple[str, int], size: Size, sizes: SizeTable
-) -> Slot | None:
+    slots: Sequence[ScratchSlot], wanted: tuple[str, int], size: Size, sizes: SizeTable
+) -> ScratchSlot | None:
     """Return the free slot that grows least, and of those the one that is least too large."""
     dtype, start = wanted
     free = [one for one in slots if one.dtype == dtype and one.free_after < start]
     needed = sizes.largest(size)
 
-    def cost(slot: Slot) -> tuple[int, int]:
+    def cost(slot: ScratchSlot) -> tuple[int, int]:
         held = max(sizes.largest(one) for one in slot.sizes)
         return max(needed - held, 0), max(held - needed, 0)
 
@@ -67,12 +67,12 @@ def _best(
     return min(fitting, key=cost, default=None)
 
 
-def _room(slot: Slot, size: Size, sizes: SizeTable) -> bool:
+def _room(slot: ScratchSlot, size: Size, sizes: SizeTable) -> bool:
     is_covered = any(sizes.dominates(one, size) for one in slot.sizes)
     return is_covered or len(slot.sizes) < _MOST_SIZES
 
 
-def _widen(slot: Slot, size: Size, sizes: SizeTable) -> None:
+def _widen(slot: ScratchSlot, size: Size, sizes: SizeTable) -> None:
     """Make `slot` hold `size` elements: sizes that another covers at every point are left out."""
     if any(sizes.dominates(one, size) for one in slot.sizes):
         return

@@ -9,7 +9,7 @@ from kopt.kernels.expression_parser import MAX_TEXT_LENGTH
 from .body import Body
 from .buffers import Grid
 from .joined import Joined
-from .program import MAX_SOURCES, Program, Writer
+from .program import MAX_SOURCES, LoweredProgram, Writer
 from .reduction import Reduction
 from .row_plan import NotRowByRowError, RowOutput
 from .row_schedule import tile_conditions, tried_tiles
@@ -33,7 +33,7 @@ class TileProgram(RowProgram):
 
     def index_type(self, body: Body) -> str:
         """Return the type of positions: as wide as the tensors need."""
-        return Program.index_type(self, body)
+        return LoweredProgram.index_type(self, body)
 
     def reduced_in_row(self, reduction: Reduction, name: str) -> tuple[Value, ...]:
         """Refuse a reduction."""
@@ -53,7 +53,7 @@ class TileProgram(RowProgram):
         self.conditions = tile_conditions(self.schedule)
         launches = [tiles] if self.schedule.joins else [[one] for one in tiles]
         for one in launches:
-            Program.kernel(self, "tiles", self._writer(one))
+            LoweredProgram.kernel(self, "tiles", self._writer(one))
 
     def _tile(self, output: RowOutput) -> Tile:
         value, buffer = output.value, output.buffer

@@ -1,7 +1,7 @@
 """Values that are not in memory yet: index expressions, inlined into the kernel that reads them.
 
 A value knows its shape and dtype and writes, into the body of a kernel, the code of one element.
-Only what `kernels` of a `Program` store is ever in memory.
+Only what `kernels` of a `LoweredProgram` store is ever in memory.
 """
 
 from collections.abc import Callable, Sequence

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from .body import Body
 from .call import Call
-from .program import Pending, Program
+from .program import LoweredProgram, Pending
 from .sizes import ONE, Shape, Size, SizeTable, literal, product, shape_of
 from .values import Constant, Index, Pointwise, Stored, Value, Viewed, converted
 
 Lowering = Callable[[Call], Value | tuple[Value, ...]]
 
 
-def reshaped(program: Program, value: Value, shape: Shape) -> Value:
+def reshaped(program: LoweredProgram, value: Value, shape: Shape) -> Value:
     """Return the elements of `value`, in row-major order, in another shape."""
     sizes = program.sizes
     if sizes.same_shape(value.shape, shape):
@@ -44,7 +44,7 @@ def reshaped(program: Program, value: Value, shape: Shape) -> Value:
     return Viewed(value, shape, place)
 
 
-def _reshaped_operands(program: Program, value: Pointwise, shape: Shape) -> Value | None:
+def _reshaped_operands(program: LoweredProgram, value: Pointwise, shape: Shape) -> Value | None:
     """Return the function of reshaped operands, if each is whole or one element, or it rounds."""
     if value.rounds:
         whole = tuple(reshaped(program, one, shape) for one in value.operands)

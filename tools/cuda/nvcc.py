@@ -9,14 +9,15 @@ sanitizers get a second cubin with a line table, whose instructions must not dif
 import io
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
 from kopt.config.settings import Settings
 from kopt.tools.sandbox.ladder import run_sandboxed
-from kopt.tools.sandbox.policy import SandboxPolicy, compiler_memory_bytes
+from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy, compiler_memory_bytes
 
 from .compile_job import CompileContext, CompileJob, CompilerRun
 from .compiler_log import CANDIDATE_FILE
@@ -48,21 +49,8 @@ def run_nvcc(job: CompileJob, context: CompileContext, extra: Sequence[str] = ()
         SetupError: The sandbox or the compiler cannot start, or the disk is full.
         InfraError: The sandbox was killed from outside.
     """
-    with tempfile.TemporaryDirectory(
-        dir=context.work_folder(), prefix=f"nvcc-{os.getpid()}-"
-    ) as scratch:
-        work = Path(scratch)
-        (work / CANDIDATE_FILE).write_bytes(job.text.encode())
-        policy = SandboxPolicy(
-            readable=readable_folders(context.toolchain, context.settings),
-            writable=(work,),
-            wall_s=context.wall_s,
-            output_bytes=_LOG_LIMIT_BYTES,
-            file_bytes=_CUBIN_LIMIT_BYTES,
-            memory_bytes=compiler_memory_bytes(),
-        )
-        command = [*nvcc_command(job, context.toolchain, context.settings), *extra]
-        run = run_sandboxed(command, policy, context.settings)
+    command = [*nvcc_command(job, context.toolchain, context.settings), *extra]
+    with _ended(job, context, command) as (run, work):
         cubin, ptx = work / CUBIN_FILE, work / PTX_FILE
         succeeded = run.returncode == 0 and not run.timed_out and cubin.is_file()
         log = _readable_log(run.stdout + run.stderr, work, run.dropped_bytes)
@@ -88,6 +76,18 @@ def preprocess(job: CompileJob, context: CompileContext) -> str | None:
         SetupError: The sandbox or the compiler cannot start.
         InfraError: The sandbox was killed from outside.
     """
+    command = nvcc_command(job, context.toolchain, context.settings)
+    asked = ["-E" if word == "-cubin" else word for word in command]
+    with _ended(job, context, [*asked, "-Xcompiler", "-dD"]) as (run, work):
+        made = work / CUBIN_FILE
+        return made.read_text("utf-8", "replace") if run.returncode == 0 else None
+
+
+@contextmanager
+def _ended(
+    job: CompileJob, context: CompileContext, command: Sequence[str | Path]
+) -> Generator[tuple[SandboxedRun, Path]]:
+    """Run nvcc on `job` in a private folder, which is there for the duration of the block."""
     with tempfile.TemporaryDirectory(
         dir=context.work_folder(), prefix=f"nvcc-{os.getpid()}-"
     ) as scratch:
@@ -101,11 +101,7 @@ def preprocess(job: CompileJob, context: CompileContext) -> str | None:
             file_bytes=_CUBIN_LIMIT_BYTES,
             memory_bytes=compiler_memory_bytes(),
         )
-        command = nvcc_command(job, context.toolchain, context.settings)
-        asked = ["-E" if word == "-cubin" else word for word in command]
-        run = run_sandboxed([*asked, "-Xcompiler", "-dD"], policy, context.settings)
-        made = work / CUBIN_FILE
-        return made.read_text("utf-8", "replace") if run.returncode == 0 else None
+        yield run_sandboxed(command, policy, context.settings), work
 
 
 def nvcc_command(

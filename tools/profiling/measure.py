@@ -19,6 +19,7 @@ from kopt.tools.devices.timer import (
     CandidateSide,
     EmptySide,
     TimingDevice,
+    TimingFacts,
     TimingFailure,
     TimingRequest,
 )
@@ -55,17 +56,10 @@ def measure_time(
         warmup_calls=_WARMUP_CALLS,
         timeout_s=_TIMEOUT_S,
     )
-    times: tuple[list[float], list[float]] = ([], [])
-    with device.open_timing(request) as session:
-        if isinstance(session, TimingFailure):
-            return _blamed(session)
-        for _ in range(_BLOCKS):
-            replays = session.replay(_BLOCK)
-            if isinstance(replays, TimingFailure):
-                return _blamed(replays)
-            for side, us in zip(_BLOCK, replays.us_per_call, strict=True):
-                times[side].append(us)
-        facts = session.facts
+    timed = _replayed(device, request)
+    if isinstance(timed, ExecutionOutcome):
+        return timed
+    times, facts = timed
     null_us = median(times[_EMPTY])
     line = roofline(model, launchable.gpu)
     # Another candidate may do with one launch; that of these takes its share.
@@ -87,6 +81,23 @@ def measure_time(
             sets=facts.sets, set_bytes=facts.set_bytes, over_l2=facts.rotation_over_l2
         ),
     )
+
+
+def _replayed(
+    device: TimingDevice, request: TimingRequest
+) -> tuple[tuple[list[float], list[float]], TimingFacts] | ExecutionOutcome:
+    """Return the times of one call of each side, and how they were taken."""
+    times: tuple[list[float], list[float]] = ([], [])
+    with device.open_timing(request) as session:
+        if isinstance(session, TimingFailure):
+            return _blamed(session)
+        for _ in range(_BLOCKS):
+            replays = session.replay(_BLOCK)
+            if isinstance(replays, TimingFailure):
+                return _blamed(replays)
+            for side, us in zip(_BLOCK, replays.us_per_call, strict=True):
+                times[side].append(us)
+        return times, session.facts
 
 
 def _blamed(failure: TimingFailure) -> ExecutionOutcome:

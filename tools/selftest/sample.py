@@ -53,11 +53,6 @@ class ShippedSample:
         """`evil_missing_barrier`."""
         return self.path.stem
 
-    @property
-    def is_good(self) -> bool:
-        """Whether it is an honest candidate, which every device must let pass."""
-        return self.name.startswith("good_")
-
 
 def read_samples(folder: Path = SAMPLES) -> list[ShippedSample]:
     """Return every `*.cu` in `folder`, in the order of their names.

@@ -125,37 +125,15 @@ class _Reader:
     dtypes: frozenset[str]
 
     def read(self) -> ExportedModule:
-        signature = self.program.graph_signature
         self.names: dict[str, Ref] = {}
         self.used: set[str] = set()
-        targets: dict[str, str] = {}
-        places: dict[str, int] = {}
-        placeholders = {n.name: n for n in self.program.graph.nodes if n.op == "placeholder"}
-        inputs: list[GraphInput] = []
-        for spec in signature.input_specs:
-            node = placeholders[spec.arg.name]
-            value = node.meta.get("val")
-            if not isinstance(value, self.torch.Tensor):
-                continue
-            kind: Any = _KINDS.get(spec.kind.name, "input")
-            name = self._name(spec.target if kind != "input" and spec.target else spec.arg.name)
-            self.names[node.name] = Ref(node=name)
-            targets |= {name: spec.target} if spec.target else {}
-            if kind == "input":
-                places[name] = len(places)
-            path = spec.target if kind in ("parameter", "buffer") else ""
-            given = GraphInput(
-                name=name,
-                kind=kind,
-                type=self._type(value, f"the {kind} {name}"),
-                drawing=Drawing(kind="normal"),
-                path=path or "",
-            )
-            inputs.append(given)
+        inputs, targets = self._inputs()
+        asked = [one.name for one in inputs if one.kind == "input"]
+        places = {name: place for place, name in enumerate(asked)}
         nodes = [
             made for node in self.program.graph.nodes if (made := self._node(node)) is not None
         ]
-        outputs, dropped = self._outputs(signature)
+        outputs, dropped = self._outputs(self.program.graph_signature)
         nodes = needed_nodes(nodes, outputs)
         read = {ref.node for node in nodes for ref in refs(node)}
         read |= {output.value.node for output in outputs}
@@ -177,6 +155,31 @@ class _Reader:
         return ExportedModule(
             graph, self.module, targets, constants, places, tuple(dropped), call, unused
         )
+
+    def _inputs(self) -> tuple[list[GraphInput], dict[str, str]]:
+        """Return the tensors that the program takes, and what those of the module are called."""
+        inputs: list[GraphInput] = []
+        targets: dict[str, str] = {}
+        placeholders = {n.name: n for n in self.program.graph.nodes if n.op == "placeholder"}
+        for spec in self.program.graph_signature.input_specs:
+            node = placeholders[spec.arg.name]
+            value = node.meta.get("val")
+            if not isinstance(value, self.torch.Tensor):
+                continue
+            kind: Any = _KINDS.get(spec.kind.name, "input")
+            name = self._name(spec.target if kind != "input" and spec.target else spec.arg.name)
+            self.names[node.name] = Ref(node=name)
+            targets |= {name: spec.target} if spec.target else {}
+            path = spec.target if kind in ("parameter", "buffer") else ""
+            given = GraphInput(
+                name=name,
+                kind=kind,
+                type=self._type(value, f"the {kind} {name}"),
+                drawing=Drawing(kind="normal"),
+                path=path or "",
+            )
+            inputs.append(given)
+        return inputs, targets
 
     def _name(self, wanted: str) -> str:
         name = re.sub(r"[^a-z0-9_]+", "_", wanted.lower()).strip("_") or "value"

@@ -11,7 +11,7 @@ from typing import Protocol
 from .body import Body
 from .buffers import Buffer
 from .cuda_types import cast, computed, number
-from .sizes import ONE, Shape, Size, SizeTable
+from .sizes import Shape, Size, SizeTable
 
 Index = tuple[str, ...]
 """A name or a number for each dimension, outermost first."""
@@ -261,8 +261,3 @@ def converted(value: Value, dtype: str, sizes: SizeTable) -> Value:
     return Pointwise(
         lambda codes: cast(codes[0], source, dtype), (value,), dtype, value.shape, sizes, value.cost
     )
-
-
-def scalar_shape(shape: Shape) -> bool:
-    """Return whether a shape is one element whatever the workload."""
-    return all(extent == ONE for extent in shape)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .body import Body
-from .sizes import Size, literal
+from .sizes import Size
 from .values import Guarded, Index, Value
 
 
@@ -103,8 +103,3 @@ def transposed(
         return " && ".join(tests), (*index[:lead], *found)
 
     return Guarded(value, shape, place, outside)
-
-
-def unit_window(extent: Size) -> Window:
-    """Return a window of this length that moves by one and has no padding."""
-    return Window(extent, literal(1), literal(0), literal(1))

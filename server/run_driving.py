@@ -1,9 +1,7 @@
 """`kopt run`: one run from the opened device to its reports, as the command line asked for it."""
 
 from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
+from dataclasses import replace
 
 import click
 
@@ -14,13 +12,13 @@ from kopt.config.errors import (
     SetupError,
     ToolError,
 )
-from kopt.config.search_settings import SearchSettings, Strategy, load_search_settings
+from kopt.config.search_settings import SearchSettings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.evaluation.best_known_search import KnownKernelSearch, find_best_known
 from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.models.errors import CallFailed
-from kopt.search.models.model_source import ModelSource, refuse_unaskable
-from kopt.search.records.budget import UNLIMITED, Budget, parse_budget
+from kopt.search.models.model_source import refuse_unaskable
+from kopt.search.records.budget import UNLIMITED, Budget
 from kopt.search.records.run_state import RunState
 from kopt.search.reports.files import write_reports
 from kopt.search.reports.next_steps import resuming
@@ -35,82 +33,13 @@ from .find_case import read_named_candidate
 from .opened_device import DeviceChoice, OpenedDevice, opened_device
 from .progress import status_line
 from .run_opening import say_who_is_asked
+from .run_options import RunOptions
 from .run_progress import run_progress, waiting_lines
 from .session import Session
 from .spending import Spending, agree_to_spend, warn_of_eaten_dollar
 from .starting import program_name
 
 DIFFERING = "requests that differ from the recorded ones: {}; this is not the run that was recorded"
-_OF_NEW_RUNS = (
-    "kernel",
-    "arch",
-    "rounds",
-    "beam_width",
-    "strategy",
-    "seed",
-    "config",
-    "start",
-)
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """What the command line asked for; None where it said nothing."""
-
-    kernel: str | None
-    device: str
-    arch: str | None
-    rounds: int | None
-    beam_width: int | None
-    strategy: Strategy | None
-    seed: int | None
-    budget: str | None
-    config: Path | None
-    start: Path | None
-    resume: str | None
-    record: Path | None
-    replay: Path | None
-    every: bool
-    no_models: bool
-    yes: bool
-    dry_run: bool
-    progress: bool
-    suite: Path | None = None
-    share: float = 1.0
-    """The part of the budget that one run of a suite has."""
-
-    @property
-    def for_new_runs(self) -> tuple[str, ...]:
-        """Names of what was given of all that only a new run can be told."""
-        return tuple(name for name in _OF_NEW_RUNS if getattr(self, name) is not None)
-
-    @property
-    def parsed_budget(self) -> Budget | None:
-        """The budget that was given.
-
-        Raises:
-            ToolError: It is no budget.
-        """
-        return None if self.budget is None else parse_budget(self.budget)
-
-    @property
-    def search(self) -> SearchSettings:
-        """The settings of a new search.
-
-        Raises:
-            ToolError: The file cannot be read, or a value is out of range.
-        """
-        found = load_search_settings(self.config).with_beam(self.beam_width, self.rounds)
-        return found.model_copy(update={"strategy": self.strategy or found.strategy})
-
-    def is_quiet(self, session: Session) -> bool:
-        """Return whether nothing but one JSON document is to be shown."""
-        return session.as_json and not self.progress
-
-    @cached_property
-    def models(self) -> ModelSource:
-        """Who answers the agents."""
-        return ModelSource(record=self.record, replay=self.replay)
 
 
 def refuse_typos(options: RunOptions, kernel: str, session: Session) -> RunRequest:

@@ -1,16 +1,12 @@
 """What is said when a run begins or goes on: its id, and what answers in it."""
 
-from typing import TYPE_CHECKING
-
 import click
 
 from kopt.search.models.model_source import NO_KEY
 from kopt.search.store.store import RunStore
 
+from .run_options import RunOptions
 from .session import Session
-
-if TYPE_CHECKING:
-    from .run_driving import RunOptions
 
 NO_MODELS = "--no-models: none is asked; kopt writes kernels where it can, and sweeps `tune`"
 NOTHING_DRAWN = (
@@ -20,7 +16,7 @@ NOTHING_DRAWN = (
 REPLAYED = "{} answers in Claude's place: nothing is paid, costs are those of the recorded calls"
 
 
-def say_who_is_asked(store: RunStore, session: Session, options: "RunOptions") -> None:
+def say_who_is_asked(store: RunStore, session: Session, options: RunOptions) -> None:
     """Say which run begins or goes on, and what answers in it."""
     run = store.reader.state().settings
     click.echo(f"{store.folder.name} of {run.kernel}", err=True)

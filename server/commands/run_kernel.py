@@ -17,13 +17,13 @@ from kopt.server.next_of_run import after_run
 from kopt.server.opened_device import DeviceChoice
 from kopt.server.options import device_arch_option, device_option
 from kopt.server.run_driving import (
-    RunOptions,
     agree_on_runs,
     begin_and_drive,
     read_settings,
     refuse_typos,
     resume,
 )
+from kopt.server.run_options import RunOptions
 from kopt.server.session import Session, command_body
 from kopt.server.spending import warn_of_eaten_dollar
 from kopt.server.suite_search import SuiteSearch, suite_searches

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kopt.config.settings import Settings
+from kopt.kernels.plan import Scratch
 from kopt.kernels.status import Status
 from kopt.tools.sandbox.ladder import available_level
 from kopt.tools.sim import memory_limit
@@ -72,10 +74,34 @@ def test_gigabytes_are_the_kernels_own_fault(
     assert told.hint is not None and "local arrays" in told.hint
 
 
+def _limit(workers: int = 2, together: bool = False, **case: Any) -> int:
+    """Return what a kernel may hold beyond its buffers and the runtime's own."""
+    case = {"outputs": {"out": np.zeros(1, np.int8)}, "block": (32, 1, 1), **case}
+    program = SimCase(STACKS, **case).program
+    base = (1 << 30) + 25  # an element that can be written, and its cell of 24 bytes
+    return memory_limit.memory_limit_bytes(program, workers, together) - base
+
+
 def test_limit_grows_with_what_a_kernel_may_touch() -> None:
     few, many = (
         SimCase(STACKS, outputs={"out": np.zeros(n, np.int32)}).program for n in (32, 1 << 20)
     )
     growth = memory_limit.memory_limit_bytes(many, 2) - memory_limit.memory_limit_bytes(few, 2)
     assert growth == 25 * 4 * ((1 << 20) - 32)
-    assert memory_limit.memory_limit_bytes(stacks().program, 2) > 16 * 1024 * (32 << 10)
+    scratch = (Scratch(name="tmp", dtype="float32", shape=(3, 1000)),)
+    assert _limit(scratch=scratch) - _limit() == 25 * 4 * 3000
+    assert _limit(inputs={"in": np.zeros(1000, np.int32)}) - _limit() == 4000
+
+
+def test_limit_counts_the_stacks_of_blocks_that_are_resident_at_once() -> None:
+    block = 32 * (32 << 10) + (1 << 20)
+    assert _limit(workers=3, grid=(8, 1, 1)) == 3 * block
+    assert _limit(workers=3, grid=(8, 1, 1), cluster=(4, 1, 1)) == 12 * block
+    assert _limit(workers=3, grid=(8, 5, 1), cooperative=True) == 40 * block
+    assert _limit(workers=3, grid=(8, 5, 1), together=True) == 40 * block
+    assert _limit(workers=3, grid=(2, 1, 1), together=True) == 3 * block
+    assert _limit(grid=(1 << 20, 1, 1), together=True) == (1 << 16) // 32 * block
+
+
+def test_limit_is_told_in_gib() -> None:
+    assert "more than 1.5 GiB" in memory_limit.memory_fault(3 << 29).message

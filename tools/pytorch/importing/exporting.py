@@ -160,6 +160,7 @@ class _Reader:
         """Return the tensors that the program takes, and what those of the module are called."""
         inputs: list[GraphInput] = []
         targets: dict[str, str] = {}
+        drawn = Drawing(kind="normal")
         placeholders = {n.name: n for n in self.program.graph.nodes if n.op == "placeholder"}
         for spec in self.program.graph_signature.input_specs:
             node = placeholders[spec.arg.name]
@@ -170,15 +171,9 @@ class _Reader:
             name = self._name(spec.target if kind != "input" and spec.target else spec.arg.name)
             self.names[node.name] = Ref(node=name)
             targets |= {name: spec.target} if spec.target else {}
-            path = spec.target if kind in ("parameter", "buffer") else ""
-            given = GraphInput(
-                name=name,
-                kind=kind,
-                type=self._type(value, f"the {kind} {name}"),
-                drawing=Drawing(kind="normal"),
-                path=path or "",
-            )
-            inputs.append(given)
+            found = self._type(value, f"the {kind} {name}")
+            path = spec.target or "" if kind in ("parameter", "buffer") else ""
+            inputs.append(GraphInput(name=name, kind=kind, type=found, drawing=drawn, path=path))
         return inputs, targets
 
     def _name(self, wanted: str) -> str:

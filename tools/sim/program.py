@@ -125,24 +125,11 @@ class _Builder:
     ) -> SimProgram | BuildFailure:
         flags = [*candidate_flags(), DUMP_FLAG, "-fstack-usage", "-include", "kopt_sim/device.h"]
         compiled = self._gxx(flags, "unit.cpp", "-S")
-        if compiled.timed_out:
-            return _failed(unsupported(f"g++ did not finish within {_COMPILE_S:.0f} s"))
-        if compiled.returncode != 0:
-            text = compiled.stderr.decode(errors="replace")
-            words = out_of_memory_words(text)
-            if words is not None:
-                return _failed(unsupported(words))
-            return _failed(*parse_messages(text, source))
+        refused = self._refused(compiled, source)
+        if refused:
+            return _failed(*refused)
         assembly = self.work / "unit.s"
         text = assembly.read_text("utf-8")
-        found = inline_assembly_line(text)
-        if found is not None:
-            return _failed(explain_assembly(source, found))
-        line = unhooked_line((self.work / "unit.tsan").read_text("utf-8"))
-        if line is not None:
-            return _failed(
-                unsupported("a call that is not inlined takes a struct from memory", line)
-            )
         text = _BSS_VARIABLE.sub(rf"\1\t.zero {_RED_ZONE_BYTES}\n", text)
         assembly.write_text(_EXPORTED_NAME.sub("", text), "utf-8")
         assembled = self._gxx([], "unit.s", "-c")
@@ -172,6 +159,22 @@ class _Builder:
         )
         (self.work / "program.json").write_text(result.model_dump_json(), "utf-8")
         return result
+
+    def _refused(self, compiled: SandboxedRun, source: str) -> tuple[Diagnostic, ...]:
+        """Return why the assembly that g++ has made, or has not, is no program."""
+        if compiled.timed_out:
+            return (unsupported(f"g++ did not finish within {_COMPILE_S:.0f} s"),)
+        if compiled.returncode != 0:
+            told = compiled.stderr.decode(errors="replace")
+            words = out_of_memory_words(told)
+            return parse_messages(told, source) if words is None else (unsupported(words),)
+        found = inline_assembly_line((self.work / "unit.s").read_text("utf-8"))
+        if found is not None:
+            return (explain_assembly(source, found),)
+        line = unhooked_line((self.work / "unit.tsan").read_text("utf-8"))
+        if line is None:
+            return ()
+        return (unsupported("a call that is not inlined takes a struct from memory", line),)
 
     def _gxx(self, flags: list[str], unit: str, mode: str) -> SandboxedRun:
         includes = [self.toolset.folder / "include", self.headers]

@@ -23,6 +23,7 @@ from .upload import OnProgress, Pacing, Upload, sent_folder, until
 
 if TYPE_CHECKING:
     from pinecone import Pinecone
+    from pinecone.errors import PineconeError
 
 PATIENT = Pacing()
 
@@ -70,13 +71,7 @@ def push_library(
                 is_visible = upload.settle()
                 deleted = upload.delete_earlier() if is_visible else ()
     except PineconeError as error:
-        reason = str(unavailable(error, settings))
-        if upload is not None:
-            reason += (
-                f"; {upload.there:,} of {total:,} records are there, and the"
-                " same command goes on from them"
-            )
-        raise BackendUnavailable(reason) from error
+        raise _unfinished(error, settings, upload) from error
     return PushResult(
         index=settings.pinecone_index_name,
         host=shape.host,
@@ -91,6 +86,19 @@ def push_library(
         deleted_namespaces=deleted,
         seconds=round(time.monotonic() - started, 1),
     )
+
+
+def _unfinished(
+    error: "PineconeError", settings: Settings, upload: Upload | None
+) -> BackendUnavailable:
+    """Return why an upload ended before its time, and what of it is there."""
+    reason = str(unavailable(error, settings))
+    if upload is not None:
+        reason += (
+            f"; {upload.there:,} of {len(upload.plan.records):,} records are there, and the"
+            " same command goes on from them"
+        )
+    return BackendUnavailable(reason)
 
 
 _READY_S = 300.0

@@ -58,6 +58,19 @@ def test_assembly_of_a_header_is_put_down_to_the_header() -> None:
     assert "__syncthreads()" in (found.hint or "")
 
 
+def test_assembly_elsewhere_is_put_down_to_a_header_before_a_statement_of_the_source() -> None:
+    statement, header = 'asm("prmt.b32 %0, %1;");', "#include <cuda/barrier>"
+    assert "prmt.b32" in explain_assembly(f"{header}\n{statement}\n", 2).message
+    assert "<cuda/barrier>" in explain_assembly(f"{statement}\n{header}\nint a;\n", 3).message
+    of_a_macro = explain_assembly(f"#define MIX {statement}\nint a;\nMIX\n", 3)
+    assert (of_a_macro.line, "prmt.b32" in of_a_macro.message) == (3, True)
+
+
+def test_assembly_that_is_not_found_is_told_with_its_line() -> None:
+    found = explain_assembly("int a;", 1)
+    assert (found.line, found.message.partition(": ")[2]) == (1, "it has inline assembly")
+
+
 def test_operands_that_the_cpu_lacks_are_told_once_a_line() -> None:
     source = 'asm("rcp.approx.f32 %0, %1;" : "=f"(a), "=f"(b));'
     error = "candidate.cu:1:9: error: output constraint {} must specify a single register"
@@ -83,6 +96,23 @@ def test_an_error_in_a_header_names_the_line_that_led_there() -> None:
     (found,) = parse_messages(said, "")
     assert found.line == 7
     assert found.message.endswith(": tiles of 1 to 32 threads")
+
+
+def test_an_error_in_a_header_that_no_line_led_to_names_the_header() -> None:
+    (found,) = parse_messages("/usr/include/bits/math.h:9:1: error: #error no such CPU", "")
+    assert (found.file, found.line) == ("math.h", None)
+    assert found.message == "not supported on the simulator: no such CPU"
+
+
+def test_five_errors_are_told() -> None:
+    error = "candidate.cu:{0}:1: error: \u2018a{0}\u2019 was not declared in this scope"
+    found = parse_messages("\n".join(error.format(line) for line in range(1, 9)), "")
+    assert [(one.line, one.message[-4:]) for one in found] == [(n, f"`a{n}`") for n in range(1, 6)]
+
+
+def test_text_that_is_no_message_is_told_by_its_first_line() -> None:
+    (found,) = parse_messages("\ng++: fatal: killed\ncompilation ended\n", "")
+    assert found.message == "g++ cannot compile it for the simulator: g++: fatal: killed"
 
 
 @pytest.mark.parametrize(

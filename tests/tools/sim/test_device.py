@@ -15,7 +15,7 @@ from kopt.tools.devices.device import ExecutionRequest
 from kopt.tools.sandbox.policy import SandboxedRun
 from kopt.tools.sim import device as sim_device
 from kopt.tools.sim.device import SimDevice
-from kopt.tools.sim.job_file import JobFile, RunMode
+from kopt.tools.sim.job_file import JobFile, RunMode, write_job
 from kopt.tools.sim.program_facts import SimProgram
 from support.sim_run import Sim, SimCase
 
@@ -28,7 +28,7 @@ ENDED = SandboxedRun(
     timed_out=False,
     stopped=False,
     dropped_bytes=0,
-    level="none",
+    level="plain",
     elapsed_s=1.0,
 )
 
@@ -106,7 +106,6 @@ def test_blocks_that_may_talk_to_each_other_run_in_one_process(
         modes.append(mode)
         return write_job(request, program, to, mode)
 
-    write_job = sim_device.write_job
     monkeypatch.setattr(sim_device, "write_job", noted)
     source = SOURCE.replace("out[threadIdx.x] = 1;", f"const int t = threadIdx.x; {statement}")
     out = {"out": np.zeros(32, np.int32)}
@@ -119,7 +118,12 @@ def _ended(sim: Sim, monkeypatch: pytest.MonkeyPatch, **run: Any) -> tuple[Statu
     case = SimCase(SOURCE, outputs={"out": np.zeros(32, np.int32)})
     device = SimDevice(sim.settings, 2)
     assert device.prepare(case.program) is None
-    monkeypatch.setattr(sim_device, "run_sandboxed", lambda *_: replace(ENDED, **run))
+    ended = replace(ENDED, **run)
+
+    def run_sandboxed(*_: object) -> SandboxedRun:
+        return ended
+
+    monkeypatch.setattr(sim_device, "run_sandboxed", run_sandboxed)
     outcome = device.execute(ExecutionRequest(case.program, {}, 0xA5))
     return outcome.status, outcome.diagnostics[0].message
 

@@ -38,7 +38,7 @@ def run_progress(quiet: bool, past: Sequence[Event] = ()) -> Generator[RunCallba
             yield callbacks
     else:
         with repeating(lambda text: click.echo(f"  {text}", err=True)) as say:
-            yield RunCallbacks(on_event=RunLog(watch, say).see, say=paced(say))
+            yield RunCallbacks(on_event=RunLineWriter(watch, say).see, say=paced(say))
 
 
 def waiting_lines(quiet: bool) -> Callable[[str], None]:
@@ -106,7 +106,7 @@ def _live(watch: RunWatch) -> Generator[RunCallbacks, None, None]:
         yield RunCallbacks(on_event=follow, say=screen.say)
 
 
-class RunLog:
+class RunLineWriter:
     """Writes events as lines; where candidates take long, how many there are and the time left."""
 
     def __init__(self, watch: RunWatch, say: Show) -> None:

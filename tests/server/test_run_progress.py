@@ -4,7 +4,7 @@ import pytest
 
 from kopt.search.records.run_state import Event, EventKind
 from kopt.server.run_lines import BestSoFar
-from kopt.server.run_progress import RunLog, paced, run_progress, waiting_lines
+from kopt.server.run_progress import RunLineWriter, paced, run_progress, waiting_lines
 from kopt.server.run_watch import RunWatch
 
 
@@ -115,7 +115,7 @@ def test_log_of_a_run_has_a_place_now_and_then_and_every_other_line() -> None:
 def test_log_of_a_slow_round_says_how_many_candidates_are_done_and_how_long_the_rest_takes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    log = RunLog(RunWatch(), lambda text: None)
+    log = RunLineWriter(RunWatch(), lambda text: None)
     begun = {"run": "run-1", "kernel": "silu_and_mul_b8xh14336"}
     log.see(Event(seq=0, at_us=1, kind=EventKind.RUN_STARTED, data=begun))
     data = {"round": 1, "kind": "sweep", "candidates": 8, "branches": 0}

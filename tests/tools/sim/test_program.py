@@ -12,7 +12,6 @@ import pytest
 from kopt.config.errors import SetupError
 from kopt.kernels.plan import Argument, Launch, Scratch
 from kopt.kernels.status import Status
-from kopt.tools.sim.object_screen import unhooked_line
 from kopt.tools.sim.program import build_program
 from kopt.tools.sim.program_facts import SimProgram
 from kopt.tools.sim.unit import dynamic_shared_names, make_unit, module_variables
@@ -182,25 +181,3 @@ def test_declarations_are_found_in_the_source() -> None:
     """
     assert dynamic_shared_names(source) == {"a", "b"}
     assert module_variables(source) == {"counter": 4, "table": 4}
-
-
-@pytest.mark.parametrize(
-    ("statement", "found"),
-    [
-        ("[candidate.cu:7:3] _6 = f ([candidate.cu:7:5] *_2);", True),
-        ("[candidate.cu:7:3] *_6 = f (_2);", True),
-        ("[candidate.cu:7:3] _6 = S::operator+ (_8, MEM[(const struct S &)_7]);", True),
-        ("[candidate.cu:7:3] f (local, x_3->y); [tail call]", True),
-        ("[candidate.cu:7:3] s = f (3);", True),
-        ("[candidate.cu:7:3] f (&*_2, local);", False),
-        ("[candidate.cu:7:3] local = f (_2);", False),
-        ("[candidate.cu:7:3] *_6 = _2;", False),
-        ("[candidate.cu:7:3] if (_6 != *_2)", False),
-        ("[candidate.cu:7:3] __builtin___tsan_func_entry (_38);", False),
-        ("[candidate.cu:7:3] __builtin_memset (_5, 0, 33);", True),
-        ("[candidate.cu:7:3] __builtin_memset (&local, 0, 33);", False),
-    ],
-)
-def test_accesses_without_a_hook_are_seen_in_gccs_dump(statement: str, found: bool) -> None:
-    dump = f";; Function k (k)\n  struct S local;\n  static struct S s;\n  {statement}\n"
-    assert unhooked_line(dump) == (7 if found else None)

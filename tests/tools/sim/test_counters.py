@@ -46,6 +46,7 @@ def test_sectors_of_vector_loads_and_loops(sim: Sim) -> None:
     for (int i = 0; i < 3; ++i) out[1024 + 32 * i + t] = in[1024 + 32 * i + t];"""
     traffic = _counters(sim, body).traffic
     assert traffic["in"].sectors_per_request == (16 + 3 * 4) / 4
+    assert traffic["in"].ideal_sectors_per_request == (16 + 3 * 4) / 4
     assert traffic["in"].load_bytes == 32 * 16 + 3 * 128
     assert traffic["out"].store_bytes == 32 * 16 + 3 * 128
     assert traffic["out"].load_bytes == 0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kopt.config.errors import InfraError
-from kopt.kernels.plan import Argument, Launch, Scratch
+from kopt.kernels.plan import Argument, Launch, Scratch, TensorMap
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.tools.devices.device import ExecutionRequest
@@ -43,10 +43,10 @@ def _with(launch: Launch, **changes: Any) -> Launch:
     return launch.model_copy(update=changes)
 
 
-def _refusal(sim: Sim, *launches: Launch, scratch: tuple[Scratch, ...] = ()) -> Diagnostic | None:
+def _refusal(sim: Sim, *launches: Launch, **buffers: Any) -> Diagnostic | None:
     """Return why the device does not take a plan; None if it does."""
     out = np.zeros(32, np.int32)
-    case = SimCase(SOURCE, outputs={"out": out}, launches=launches, scratch=scratch)
+    case = SimCase(SOURCE, outputs={"out": out}, launches=launches, **buffers)
     outcome = SimDevice(sim.settings, 2).prepare(case.program)
     if outcome is None:
         return None
@@ -70,6 +70,16 @@ def test_a_plan_may_reach_every_limit_but_not_pass_it(sim: Sim) -> None:
         refusal = _refusal(sim, *launches)
         assert refusal is not None
         assert words in refusal.message
+
+
+def test_tensors_scratch_and_tensor_maps_are_counted_as_buffers(sim: Sim) -> None:
+    of_out = {"tensor": "out", "view": (32,), "box": (32,), "element_strides": (1,)}
+    maps = tuple(TensorMap.model_validate({"name": f"m{n}", **of_out}) for n in range(24))
+    scratch = tuple(Scratch(name=f"s{n}", dtype="int8", shape=(1,)) for n in range(1000))
+    assert _refusal(sim, _launch(), scratch=scratch[1:], tensor_maps=maps) is None
+    refusal = _refusal(sim, _launch(), scratch=scratch, tensor_maps=maps)
+    assert refusal is not None
+    assert "this plan has 1025" in refusal.message
 
 
 def test_buffers_may_take_three_quarters_of_the_memory(

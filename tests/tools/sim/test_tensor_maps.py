@@ -131,6 +131,7 @@ def test_one_dimensional_tiles_and_what_no_simulator_map_has(sim: Sim) -> None:
     )
     out = sim.outputs(case)["out"]
     np.testing.assert_array_equal(out, np.concatenate([X[224:], np.zeros(32)]))
-    filled = plain.model_copy(update={"fill": "nan"})
-    refused = SimCase(source, case.inputs, case.outputs, tensor_maps=(filled,), block=(64, 1, 1))
-    assert "fill: nan" in sim.fault(refused, Status.UNSUPPORTED_ON_SIM).message
+    for unknown in ({"fill": "nan"}, {"interleave": "16"}):
+        maps = (plain.model_copy(update=unknown),)
+        refused = SimCase(source, case.inputs, case.outputs, tensor_maps=maps, block=(64, 1, 1))
+        assert "neither exists on" in sim.fault(refused, Status.UNSUPPORTED_ON_SIM).message

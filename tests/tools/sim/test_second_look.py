@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kopt.kernels.plan import Scratch
 from kopt.kernels.status import Status
 from support.sim_run import Sim, SimCase
 
@@ -12,7 +13,8 @@ KERNEL = 'extern "C" __global__ void k'
 @pytest.mark.parametrize(
     ("kept", "status"),
     [
-        ("lane < 4 ? t : 0", Status.PASSED),
+        ("lane < 4 ? t : 0", Status.PASSED),  # g++ loads where the value is used
+        ("(lane < 4) * t", Status.PASSED),  # the load is made, and another run tells
         ("lane < 5 ? t : 0", Status.UNINITIALIZED_READ),
         ("t > 0 ? lane : -lane", Status.UNINITIALIZED_READ),
         ("max(t, 0)", Status.UNINITIALIZED_READ),
@@ -26,6 +28,16 @@ def test_unwritten_shared_memory_is_judged_by_use(sim: Sim, kept: str, status: S
     )
     case = SimCase(source, outputs={"out": np.zeros(32, np.int32)})
     assert sim.execute(case).status is status
+
+
+def test_unwritten_global_memory_is_a_fault_also_unused(sim: Sim) -> None:
+    source = (
+        KERNEL + "(int* out, int* s) { const int lane = threadIdx.x; if (lane < 4) s[lane] = 1;"
+        " __syncthreads(); out[lane] = (lane < 4) * s[lane]; }"
+    )
+    out, scratch = {"out": np.zeros(32, np.int32)}, Scratch(name="s", dtype="int32", shape=(32,))
+    found = sim.fault(SimCase(source, outputs=out, scratch=(scratch,)), Status.UNINITIALIZED_READ)
+    assert "`s` at byte 16 of 128" in found.message
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from .files import ensure_folder, write_atomically
 from .settings import Settings
 from .time_left import AS_LAST_TIME, counted_down, left_words
 
+_MOST_S = 1e6  # of a step: what is longer, or NaN, was not measured here
+
 
 class LastTime:
     """Measures the steps of one piece of work; what they took is kept in KOPT_HOME at its end."""
@@ -69,6 +71,7 @@ class LastTime:
         """Return the seconds by step; nothing where the file is not there, or is not ours."""
         try:
             found = json.loads(self._file.read_text("utf-8"))
-            return {str(int(step)): float(took) for step, took in found.items()}
-        except (OSError, ValueError, TypeError, AttributeError):
+            before = {str(int(step)): float(took) for step, took in found.items()}
+        except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             return {}
+        return before if all(0 <= took < _MOST_S for took in before.values()) else {}

@@ -57,7 +57,15 @@ def test_work_that_failed_keeps_what_was_known_before(tmp_path: Path) -> None:
     assert _work(settings, 1.0) == [", about 10 s left as last time"]
 
 
-@pytest.mark.parametrize("text", ["", "[1, 2]", '{"1": "long"}', '{"1": null}', "7"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[1, 2]", '{"1": "long"}', '{"1": null}', "7"),
+        *('{"1": NaN, "2": 5}', '{"1": 5, "2": Infinity}', '{"1": -5, "2": 9}', '{"1": 1e300}'),
+        *(f'{{"1": 1{"0" * 400}}}', "[" * 200_000),
+    ],
+    ids=lambda text: text[:24],
+)
 def test_a_file_that_is_not_ours_tells_nothing(tmp_path: Path, text: str) -> None:
     settings = Settings(home=tmp_path)
     _work(settings, 10.0)

@@ -125,7 +125,6 @@ def verify_receipt(
                 result = _unmeasured(result, error)
         if device is not None:
             result = _measured(request, device, settings, (result, last))
-    last.end()
     if result.reproduction == "reproduced":
         note_reproduced(request.receipt.read, settings)
     update = {"standing": standing, "elapsed_s": perf_counter() - start}
@@ -205,6 +204,7 @@ def _measured(
             )
             for number, entry in enumerate(receipt.workloads, start=1)
         ]
+        last.end()  # only here: a machine without a GPU gets no further than the first step
     else:
         reasons.append(f"the full check ended with {check.status}")
     reasons += _binary_reasons(result, receipt, check)

@@ -1,11 +1,13 @@
 """What verifying one receipt tells: its three steps, their parts, and the time left."""
 
 import json
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kopt.config.errors import SetupError
 from kopt.config.settings import Settings
 from kopt.kernels.receipt import Receipt
 from kopt.tools.bench import promotion, reference_side, reproduction
@@ -13,6 +15,7 @@ from kopt.tools.bench.promotion import promote_candidate
 from kopt.tools.bench.receipt_parts import read_promotion
 from kopt.tools.bench.reproduction import VerifyRequest, verify_receipt
 from kopt.tools.check import stage as check_stage
+from kopt.tools.devices.timer import TimingDevice
 from support.bench_cases import CANDIDATE, bench_problem
 from support.promotion_cases import FileCompiler, Opener, ScriptedSanitizer, promotion_of
 
@@ -59,3 +62,15 @@ def test_second_time_tells_how_long_the_steps_took_before(
     assert told[0].endswith(", about 91 s left as last time")
     assert "step 2 of 3: compiling, about 31 s left as last time" in told
     assert told[-1].endswith(", about 10 s left as last time")
+
+
+def test_machine_without_a_gpu_leaves_the_times_of_one_that_has_one(
+    request_: VerifyRequest, settings: Settings
+) -> None:
+    def no_gpu() -> AbstractContextManager[TimingDevice]:
+        raise SetupError("no NVIDIA driver")
+
+    verify_receipt(request_, _opener(), settings)
+    before = (settings.durations / "verify-2.json").read_bytes()
+    assert verify_receipt(request_, no_gpu, settings).reproduction == "unavailable"
+    assert (settings.durations / "verify-2.json").read_bytes() == before

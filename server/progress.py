@@ -75,13 +75,15 @@ class TimedLine:
 
 
 @contextmanager
-def repeating(show: Show, every_s: float = REPEATED_S) -> Generator[Show]:
+def repeating(
+    show: Show, every_s: float = REPEATED_S, is_due: Callable[[str], bool] = lambda text: True
+) -> Generator[Show]:
     """Yield `show`, which is given a line again, with its seconds, for as long as it stands.
 
     From a thread of its own; never two lines at once, and none after the end. An empty line is not
-    shown: it ends the one that stands.
+    shown: it ends the one that stands. Nor is one that is not due: it stands unseen until then.
     """
-    repeater = _Repeater(show, every_s)
+    repeater = _Repeater(show, every_s, is_due)
     thread = threading.Thread(target=repeater.repeat, name="progress", daemon=True)
     thread.start()
     try:
@@ -92,9 +94,10 @@ def repeating(show: Show, every_s: float = REPEATED_S) -> Generator[Show]:
 
 
 class _Repeater:
-    def __init__(self, show: Show, every_s: float) -> None:
+    def __init__(self, show: Show, every_s: float, is_due: Callable[[str], bool]) -> None:
         self._show = show
         self._every_s = every_s
+        self._is_due = is_due
         self._changed = threading.Condition()  # its lock: of the line, and of showing it
         self._line: TimedLine | None = None
         self._is_over = False
@@ -102,7 +105,7 @@ class _Repeater:
     def tell(self, text: str) -> None:
         with self._changed:
             self._line = TimedLine(text) if text else None
-            if text:
+            if text and self._is_due(text):
                 self._show(text)
             self._changed.notify()
 

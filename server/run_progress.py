@@ -37,8 +37,9 @@ def run_progress(quiet: bool, past: Sequence[Event] = ()) -> Generator[RunCallba
         with _live(watch) as callbacks:
             yield callbacks
     else:
-        with repeating(lambda text: click.echo(f"  {text}", err=True)) as say:
-            yield RunCallbacks(on_event=RunLineWriter(watch, say).see, say=paced(say))
+        told = repeating(lambda text: click.echo(f"  {text}", err=True), is_due=spaced_places())
+        with told as say:
+            yield RunCallbacks(on_event=RunLineWriter(watch, say).see, say=say)
 
 
 def waiting_lines(quiet: bool) -> Callable[[str], None]:
@@ -58,18 +59,19 @@ def waiting_lines(quiet: bool) -> Callable[[str], None]:
     return tell
 
 
-def paced(show: Show, clock: Callable[[], float] = time.monotonic) -> Show:
-    """Return `show` that leaves out places of pieces (`3 of 16: ...`) within seconds of a line."""
+def spaced_places(clock: Callable[[], float] = time.monotonic) -> Callable[[str], bool]:
+    """Return what refuses the place of a piece (`3 of 16: ...`) within seconds of a line."""
     told_s = float("-inf")
 
-    def say(text: str) -> None:
+    def is_due(text: str) -> bool:
         nonlocal told_s
         now = clock()
-        if not TimeLeft.is_placed(text) or now - told_s >= MOVES_S:
-            told_s = now
-            show(text)
+        if TimeLeft.is_placed(text) and now - told_s < MOVES_S:
+            return False
+        told_s = now
+        return True
 
-    return say
+    return is_due
 
 
 class _Screen:

@@ -89,6 +89,16 @@ def test_line_that_stands_is_shown_again_until_the_next() -> None:
         assert shown.get(timeout=5) == "timing"
 
 
+def test_line_that_is_not_due_stands_in_the_place_of_the_one_before() -> None:
+    shown: queue.Queue[str] = queue.Queue()
+    with repeating(shown.put, every_s=0.001, is_due=lambda text: text == "compiling") as show:
+        show("compiling")
+        show("15 of 16: seed 1")
+        while shown.get(timeout=5) == "compiling":
+            pass
+        assert [shown.get(timeout=5) for _ in range(3)] == ["15 of 16: seed 1"] * 3
+
+
 def test_line_that_has_ended_is_not_shown_again() -> None:
     shown: list[str] = []
     ticks: queue.Queue[str] = queue.Queue()

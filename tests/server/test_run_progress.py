@@ -4,7 +4,7 @@ import pytest
 
 from kopt.search.records.run_state import Event, EventKind
 from kopt.server.run_lines import BestSoFar
-from kopt.server.run_progress import RunLineWriter, paced, run_progress, waiting_lines
+from kopt.server.run_progress import RunLineWriter, run_progress, spaced_places, waiting_lines
 from kopt.server.run_watch import RunWatch
 
 
@@ -98,7 +98,11 @@ def test_what_a_run_does_besides_its_events_is_a_line_of_its_own(
 
 def test_log_of_a_run_has_a_place_now_and_then_and_every_other_line() -> None:
     now, shown = [0.0], list[str]()
-    say = paced(shown.append, clock=lambda: now[0])
+    is_due = spaced_places(clock=lambda: now[0])
+
+    def say(text: str) -> None:
+        shown.extend(filter(is_due, [text]))
+
     for number in range(1, 13):
         say(f"{number} of 12: seed 1")
         now[0] += 1.0

@@ -105,6 +105,9 @@ class PromotionResult(Record):
 
     @property
     def why(self) -> str:
-        """The reasons, and what could be claimed instead, in one line; empty without reasons."""
+        """How a run narrowed the claim, the reasons, and what could be claimed instead."""
         ways = () if self.narrower is None else (self.narrower.words,)
-        return "; ".join((*self.reasons, *ways))
+        claims: tuple[str, ...] = ()
+        if self.claimed is not None:
+            claims = (f"with `where: {self.claimed}`, since other workloads fell short",)
+        return "; ".join((*claims, *self.reasons, *ways))

@@ -160,6 +160,7 @@ def test_winner_claims_the_workloads_that_it_was_promoted_for(
     with new_store(tmp_path, device="cuda:0", gpu=H100) as store:
         _promoted(store, promotions, **{"r1/b0/coder/0": source})
         assert ('where: "B <= 8"' in winner_path(store.folder).read_text()) is is_claimed
+        assert "with `where: B <= 8`" in str(_told(store, EventKind.PROMOTED)[0]["why"])
 
 
 def test_next_best_is_promoted_where_the_best_is_not(tmp_path: Path) -> None:

@@ -81,6 +81,7 @@ def test_candidate_is_promoted_for_the_workloads_that_hold(
     promotions = Promotions(*EVERY[:2])
     result = _promoted(promotions, tmp_path, monkeypatch)
     assert (result.outcome, result.claimed, result.domain) == ("promoted", "B <= 128", EVERY[:2])
+    assert result.why == "with `where: B <= 128`, since other workloads fell short"
     assert [one.case.header and one.case.header.where for one in promotions.asked][1] == "B <= 128"
 
 

@@ -50,10 +50,8 @@ def claim(source: str, where: str) -> str:
         begin, end = offset + old.start_mark.index, offset + old.end_mark.index
         line_end = "\n" if source[begin:end].endswith("\n") else ""  # a block scalar ends with it
         return f"{source[:begin]}{json.dumps(where)}{line_end}{source[end:]}"
-    first = next(key for key, _ in root.value if key.value in ("launch", "variants"))
-    place = offset + first.start_mark.index
-    between = ", " if root.flow_style else "\n" + " " * first.start_mark.column
-    return f"{source[:place]}where: {json.dumps(where)}{between}{source[place:]}"
+    place = offset + entries["kopt"].end_mark.index  # of its first line
+    return f"{source[:place]}\nwhere: {json.dumps(where)}{source[place:]}"
 
 
 def _tune_lists(source: str) -> dict[str, list[tuple[int, int, str]]]:

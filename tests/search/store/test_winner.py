@@ -38,7 +38,8 @@ def test_undeclared_value_is_refused(tune: dict[str, int]) -> None:
 @pytest.mark.parametrize(
     ("header", "claimed"),
     [
-        ("kopt: 1\nlaunch: []\n", 'kopt: 1\nwhere: "B <= 8"\nlaunch: []\n'),
+        ("kopt: 1 # old\nlaunch: []\n", 'kopt: 1\nwhere: "B <= 8" # old\nlaunch: []\n'),
+        ("kopt: 1\n? launch\n: []\n", 'kopt: 1\nwhere: "B <= 8"\n? launch\n: []\n'),
         (
             "kopt: 1\nwhere: H > 2 # old\nlaunch: []\n",
             'kopt: 1\nwhere: "B <= 8" # old\nlaunch: []\n',
@@ -47,9 +48,8 @@ def test_undeclared_value_is_refused(tune: dict[str, int]) -> None:
             "kopt: 1\nwhere: >-\n  H > 2\n  and B > 1\nlaunch: []\n",
             'kopt: 1\nwhere: "B <= 8"\nlaunch: []\n',
         ),
-        ("{kopt: 1, variants: []}", '{kopt: 1, where: "B <= 8", variants: []}'),
     ],
-    ids=["without", "with", "folded", "flow"],
+    ids=["without", "explicit key", "with", "folded"],
 )
 def test_claim_changes_where_and_nothing_else(header: str, claimed: str) -> None:
     code = "\nint launch[] = {1}; // where: true\n"

@@ -40,6 +40,8 @@ class LaunchEstimate(Record):
     kernel: str
     latency_us: float
     parts: tuple[TimePart, ...]
+    counts_us: float | None = None
+    """What the parts combine to, where the machine code says another time; else None."""
 
 
 class TimeEstimate(Record):
@@ -52,6 +54,11 @@ class TimeEstimate(Record):
     workload: str
     gpu: str
     latency_us: float
+    method: Literal["machine_code", "counts"] = "counts"
+    """What the time is from: the machine code, followed warp by warp and timed on one SM, or the
+    parts. These are from counts in both, and say what the time may be made of."""
+    resolution: float = 0.0
+    """Relative difference up to which two estimates by this method are not told apart."""
     launches: tuple[LaunchEstimate, ...]
     dominant: PartName
     """The part with the most time, over all launches."""

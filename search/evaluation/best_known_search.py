@@ -97,6 +97,7 @@ def _estimate(one: ShippedKernel, asked: KnownKernelSearch) -> float | None:
         check = check_candidate(request, asked.device, asked.settings)
         if check.status is not Status.PASSED:
             return None
-        return estimate_checked(request, check, gpu_for_arch(asked.arch)).latency_us
+        gpu = gpu_for_arch(asked.arch)
+        return estimate_checked(request, check, gpu, asked.settings).latency_us
     except KoptError:  # the run is done: a kernel that cannot be run here is left out
         return None

@@ -19,6 +19,7 @@ from kopt.search.records.evaluation import (
     FAMILY_CONTRADICTED,
     FLOOR,
     LATENCY,
+    NOISE_FLOOR,
     PROOF_LEVELS,
     REGISTERS,
     Evaluation,
@@ -30,7 +31,8 @@ from kopt.search.selection.family_evidence import FamilyEvidence, MachineCode, j
 from kopt.tools.check.request import CheckRequest, make_plans
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.gpu_time import metered_gpu_time
-from kopt.tools.estimate.stage import estimate_time, find_build
+from kopt.tools.estimate.machine.stage import follow_plan
+from kopt.tools.estimate.stage import estimate_time, find_build, with_machine_time
 from kopt.tools.facts.check_facts import check_summary
 
 from .evaluation_site import EvaluationSite
@@ -88,10 +90,14 @@ def _judge_speed(
     known = known.model_copy(update={"equivalence": _equivalence(checked, plan)})
     if site.timer is not None:
         return _timed(job, passed, site, known)
-    estimate = estimate_time(checked.compiled, checked.counters, plan, gpu, model)
+    counted = estimate_time(checked.compiled, checked.counters, plan, gpu, model)
+    followed = follow_plan(code.build, plan, gpu, model, site.settings)
+    estimate = with_machine_time(counted, followed)
     time_us = estimate.latency_us
     latency = MetricValue.of(estimate.workload, (LATENCY, "us"), estimate.provenance, time_us)
-    return _with(known, (latency,), _kept(site, {"estimate": _json(estimate)}))
+    told_apart = (NOISE_FLOOR, "1")
+    floor = MetricValue.of(estimate.workload, told_apart, estimate.provenance, estimate.resolution)
+    return _with(known, (latency, floor), _kept(site, {"estimate": _json(estimate)}))
 
 
 def _timed(

@@ -18,7 +18,7 @@ class Speed:
     """Greater is faster; compares within one run only.
 
     Measured: the paired speedup over the run's baseline with its 95 % interval. Estimated, on sim:
-    calls per microsecond, and no interval, because the model gives the same each time.
+    calls per microsecond, as wide as two estimates have to differ to be told apart.
     """
 
     value: float
@@ -27,7 +27,7 @@ class Speed:
 
     @property
     def width(self) -> float:
-        """The width of the interval; 0 for an estimate."""
+        """The width of the interval."""
         return self.high - self.low
 
     def is_above(self, other: "Speed") -> bool:
@@ -46,7 +46,8 @@ def speed_of(member: Member) -> Speed | None:
         return None
     value = 1.0 / cost
     if timing.speedup is None or timing.speedup_interval is None:
-        return Speed(value, value, value)
+        half = noise_of(member) / 2
+        return Speed(value, value * (1 - half), value * (1 + half))
     return Speed(value, *timing.speedup_interval)
 
 
@@ -62,7 +63,7 @@ def speed_words(member: Member) -> str:
 
 
 def noise_of(member: Member) -> float:
-    """Return the least relative change that its device could tell from none; 0 on sim."""
+    """Return the least relative change that its device, or the estimate, could tell from none."""
     noise = None if member.timing is None else member.timing.metric(NOISE_FLOOR)
     return 0.0 if noise is None or noise.value is None else noise.value
 

@@ -27,7 +27,8 @@ from kopt.kernels.time_estimate import TimeEstimate
 from kopt.tools.check.request import CheckRequest, make_plans
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.device import Device
-from kopt.tools.estimate.stage import estimate_time
+from kopt.tools.estimate.machine.stage import follow_plan
+from kopt.tools.estimate.stage import estimate_time, find_build, with_machine_time
 
 from .bench_outcome import begun
 from .reference_side import REFERENCE
@@ -55,7 +56,7 @@ def bench_estimated(
     floor = {"memory_floor_us": memory_floor_us(bytes_moved, gpu)}
     result = begun(check, request.case.problem.precision).model_copy(update=floor)
     if check.status is Status.PASSED:
-        own = estimate_checked(asked, check, gpu)
+        own = estimate_checked(asked, check, gpu, settings)
         reference = _reference_estimate(request, arch, device, settings)
         result = result.model_copy(
             update={
@@ -82,15 +83,20 @@ def _reference_estimate(
     if check.status is not Status.PASSED:
         said = because(check.diagnostics)
         raise ToolError(f"{path} cannot be compared with: {check.status}{said}")
-    return estimate_checked(asked, check, gpu_for_arch(arch))
+    return estimate_checked(asked, check, gpu_for_arch(arch), settings)
 
 
-def estimate_checked(asked: CheckRequest, check: CheckResult, gpu: GpuSpec) -> TimeEstimate:
+def estimate_checked(
+    asked: CheckRequest, check: CheckResult, gpu: GpuSpec, settings: Settings
+) -> TimeEstimate:
     """Return the estimated time of a candidate that `check`, the answer to `asked`, has passed."""
     case = asked.case
     plans = make_plans(asked, gpu).final(check.compiled, gpu, simulated=False)
     model = workload_bytes(case.problem, case.workload)
-    return estimate_time(check.compiled, check.counters, plans[case.workload.name], gpu, model)
+    plan = plans[case.workload.name]
+    counted = estimate_time(check.compiled, check.counters, plan, gpu, model)
+    build = find_build(check.compiled, plan, gpu)
+    return with_machine_time(counted, follow_plan(build, plan, gpu, model, settings))
 
 
 def _comparison(own: TimeEstimate, reference: TimeEstimate) -> Comparison:

@@ -17,7 +17,16 @@ from kopt.tools.cuda.occupancy import launch_occupancy
 
 from .instructions import StaticMix
 from .launch import LaunchModel, estimate_launch
+from .machine.machine_time import TimedLaunch
+from .machine.stage import FollowedPlan
 from .traffic import Demand, Traffic, traffic_of
+
+_CUT = (
+    "the end of a warp's way, which is longer than is followed, or goes where no code is known: it"
+    " takes at least this time"
+)
+RESOLUTION = 0.02
+"""Estimates from machine code that are nearer than this are not told apart: docs/estimate.md."""
 
 
 def estimate_time(
@@ -27,7 +36,7 @@ def estimate_time(
     gpu: GpuSpec,
     model: ByteModel,
 ) -> TimeEstimate:
-    """Return an estimate of one call of `plan` on `gpu` with a cold L2.
+    """Return an estimate of one call of `plan` on `gpu` with a cold L2, from counts.
 
     Args:
         compiled: A passed result that has a build for the architecture of `gpu` and this plan.
@@ -63,6 +72,36 @@ def estimate_time(
         dominant=_dominant(launches),
         missing=_missing(tuple(kernels.values()), counters),
     )
+
+
+def with_machine_time(estimate: TimeEstimate, followed: FollowedPlan | None) -> TimeEstimate:
+    """Return an estimate with the time of its machine code in the place of that of its parts.
+
+    Args:
+        estimate: From counts.
+        followed: The same plan, followed through its machine code; None where it could not be.
+    """
+    if followed is None:
+        missing = (*estimate.missing, "the way through the machine code: the time is from counts")
+        return estimate.model_copy(update={"missing": missing})
+    told = zip(estimate.launches, followed.launches, followed.times_us(), strict=True)
+    launches = tuple(_timed(*one) for one in told)
+    return estimate.model_copy(
+        update={
+            "latency_us": sum(one.latency_us for one in launches),
+            "launches": launches,
+            "method": "machine_code",
+            "resolution": RESOLUTION,
+            "missing": estimate.missing if followed.is_whole else (*estimate.missing, _CUT),
+        }
+    )
+
+
+def _timed(counted: LaunchEstimate, followed: TimedLaunch, time_us: float) -> LaunchEstimate:
+    """Return a launch with the time of its machine code: of a way that was cut a lower bound."""
+    if followed.path.is_cut:
+        time_us = max(time_us, counted.latency_us)
+    return counted.model_copy(update={"latency_us": time_us, "counts_us": counted.latency_us})
 
 
 def find_build(compiled: CompileResult, plan: LaunchPlan, gpu: GpuSpec) -> Build:

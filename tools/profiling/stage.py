@@ -30,7 +30,8 @@ from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.cuda.occupancy import launch_occupancy
 from kopt.tools.devices.device import Device, ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.devices.timer import TimingDevice
-from kopt.tools.estimate.stage import find_build
+from kopt.tools.estimate.machine.stage import follow_plan
+from kopt.tools.estimate.stage import find_build, with_machine_time
 
 from .bottleneck import ProfileFacts, find_bottleneck
 from .launchable import Launchable, make_launchable, timing_inputs
@@ -105,7 +106,7 @@ def profile_candidate(
     on_gpu = _on_gpu(launchable, request, devices.timing, settings)
     counters = counted.counters if counted and counted.status is Status.PASSED else None
     evaluated = Evaluated(compiled, counters, launchable.plan, gpu, model)
-    profiled = base.model_copy(update=_facts(evaluated, on_gpu))
+    profiled = base.model_copy(update=_facts(evaluated, on_gpu, settings))
     if uncounted is not None:
         diagnostics = (*profiled.diagnostics, uncounted)
         profiled = profiled.model_copy(update={"diagnostics": diagnostics})
@@ -190,15 +191,18 @@ def _execute(launchable: Launchable, device: Device) -> ExecutionOutcome:
     )
 
 
-def _facts(evaluated: Evaluated, on_gpu: _OnGpu) -> dict[str, object]:
+def _facts(evaluated: Evaluated, on_gpu: _OnGpu, settings: Settings) -> dict[str, object]:
     """The fields that follow from a compiled candidate, its counters and its times."""
     plan, gpu = evaluated.plan, evaluated.gpu
-    kernels = {kernel.name: kernel for kernel in find_build(evaluated.compiled, plan, gpu).kernels}
-    estimate = evaluated.estimate()
+    build = find_build(evaluated.compiled, plan, gpu)
+    kernels = {kernel.name: kernel for kernel in build.kernels}
+    counted = evaluated.estimate()
+    followed = follow_plan(build, plan, gpu, evaluated.model, settings)
+    estimate = with_machine_time(counted, followed)
     floor_us = roofline(evaluated.model, gpu).floor_us
     launches = _launches(plan, kernels, gpu)
     hardware = on_gpu.hardware.launches if on_gpu.hardware else ()
-    facts = ProfileFacts(evaluated.model, launches, estimate, on_gpu.measured, hardware)
+    facts = ProfileFacts(evaluated.model, launches, counted, on_gpu.measured, hardware)
     return {
         "launches": launches,
         "counters": evaluated.counters,

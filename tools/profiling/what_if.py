@@ -36,7 +36,7 @@ class Evaluated:
     model: ByteModel
 
     def estimate(self) -> TimeEstimate:
-        """Return the estimate."""
+        """Return the estimate from counts."""
         return estimate_time(self.compiled, self.counters, self.plan, self.gpu, self.model)
 
     def kernels(self) -> list[KernelResources]:

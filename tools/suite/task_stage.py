@@ -181,11 +181,12 @@ class _Task:
 
     def _estimate(self, asked: CheckRequest, check: CheckResult) -> TimedWorkload:
         workload = asked.case.workload
+        estimate = estimate_checked(asked, check, self.site.gpu, self.site.settings)
         return TimedWorkload(
             workload=workload.name,
             status=Status.PASSED,
             verdict=Verdict.ESTIMATED,
-            latency=estimated_latency(estimate_checked(asked, check, self.site.gpu)),
+            latency=estimated_latency(estimate),
             floor_us=self._floor_us(workload),
         )
 

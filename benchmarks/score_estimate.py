@@ -1,0 +1,116 @@
+"""Score the estimate against all kept measurements, and fit its constants on other problems.
+
+    .venv/bin/python benchmarks/score_estimate.py [--kernel PART ...] [--fit] [--cache FOLDER]
+
+Nothing is measured here: the times are those of benchmarks/tried. Without --fit the constants are
+those of the model. With it they are fitted anew six times, each on five problems, and judged on the
+sixth (leave-one-problem-out), which tells what the model is worth on a problem that it has not
+seen. The first call compiles and follows every program, some 400, a second or two each.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+
+from estimate_programs import TimedProgram, kept_programs, timed_programs
+from estimate_scores import HEADS, Point, loss, score
+from markdown_tables import grid
+
+from kopt.config.settings import settings_from_environment
+from kopt.tools.estimate.machine.timing_constants import Clocks
+from kopt.tools.estimate.stage import RESOLUTION
+
+TRIED: dict[str, tuple[float, ...]] = {
+    "dram": (500, 650, 800, 950, 1100),
+    "completion_us": (0.3, 0.45, 0.6, 0.75),
+    "early_launch_us": (0.3, 0.5, 0.7, 0.9),
+    "dram_efficiency": (0.7, 0.75, 0.82, 0.9),
+    "l2_bytes": (2000, 3072, 4500),
+    "fetch": (3, 8, 15),
+    "barrier": (15, 30, 60),
+    "cluster": (230, 350, 450),
+    "block_start": (0, 150, 350),
+    "constant": (30, 60, 100),
+    "early_placement_us": (0, 0.15, 0.3, 0.45),
+    "launch_us": (0.6, 0.75, 0.9, 1.1),
+}
+"""Values of the constants that are fitted, one after the other."""
+_OF_A_KERNEL = 8
+"""Programs of a kernel that a fit goes by, spread over their times."""
+
+
+def main() -> None:
+    """Print a row for each problem, and one for all."""
+    parser = argparse.ArgumentParser(description="Score the estimate by kept measurements.")
+    parser.add_argument("--kernel", nargs="+", default=[], help="parts of kernel ids")
+    parser.add_argument("--fit", action="store_true", help="leave one problem out: an hour")
+    parser.add_argument("--cache", type=Path, default=Path("build/estimate"), help="kept ways")
+    options = parser.parse_args()
+    kept = kept_programs(options.kernel)
+    programs = list(timed_programs(kept, options.cache, settings_from_environment()))
+    every: list[Point] = []
+    rows: list[list[str]] = []
+    for problem in sorted({one.kept.problem for one in programs}):
+        own = [one for one in programs if one.kept.problem == problem]
+        others = [one for one in programs if one.kept.problem != problem]
+        clocks = fitted(others) if options.fit else Clocks()
+        found = points(own, clocks)
+        every += found
+        rows.append([problem, *score(found, RESOLUTION).row()])
+        if options.fit:
+            print(f"{problem}: {_changes(clocks)}", flush=True)
+    rows += [
+        [f"all, tied below {tied:.0%}", *score(every, tied).row()] for tied in (0.01, 0.03, 0.05)
+    ]
+    rows.append([f"all, tied below {RESOLUTION:.0%}", *score(every, RESOLUTION).row()])
+    print(grid(("problem", *HEADS), rows, ("problem",)))
+    for kernel, tau in sorted(score(every, RESOLUTION).taus.items()):
+        print(f"{kernel}: tau {tau:+.2f}")
+
+
+def points(programs: Sequence[TimedProgram], clocks: Clocks) -> list[Point]:
+    """Return the programs with their estimated times."""
+    return [
+        Point(one.kept.kernel, one.kept.measured_us, sum(one.followed.times_us(clocks)))
+        for one in programs
+    ]
+
+
+def fitted(programs: Sequence[TimedProgram]) -> Clocks:
+    """Return constants with which the times of `programs` come out best, one by one."""
+    chosen = _spread(programs)
+    clocks = Clocks()
+    least = loss(points(chosen, clocks))
+    for name, values in TRIED.items():
+        for value in values:
+            other = replace(clocks, **{name: value})
+            found = loss(points(chosen, other))
+            if found < least:
+                clocks, least = other, found
+    return clocks
+
+
+def _spread(programs: Sequence[TimedProgram]) -> list[TimedProgram]:
+    chosen: list[TimedProgram] = []
+    for kernel in sorted({one.kept.kernel for one in programs}):
+        own = [one for one in programs if one.kept.kernel == kernel]
+        own.sort(key=lambda one: one.kept.measured_us)
+        count = min(len(own), _OF_A_KERNEL)
+        places = [place * (len(own) - 1) // max(1, count - 1) for place in range(count)]
+        chosen += [own[place] for place in places]
+    return chosen
+
+
+def _changes(clocks: Clocks) -> str:
+    usual = Clocks()
+    changed = {
+        one.name: getattr(clocks, one.name)
+        for one in fields(Clocks)
+        if getattr(clocks, one.name) != getattr(usual, one.name)
+    }
+    return ", ".join(f"{name} {value:g}" for name, value in changed.items()) or "as they are"
+
+
+if __name__ == "__main__":
+    main()

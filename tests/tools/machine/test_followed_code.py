@@ -1,0 +1,96 @@
+"""Kernels are timed by what their machine code does: the ways in which counts were fooled."""
+
+import pytest
+
+from kopt.config.settings import Settings
+from kopt.tools.estimate.stage import RESOLUTION
+from support.machine_cases import followed
+
+COPY = """
+  const uint4* from = reinterpret_cast<const uint4*>(input);
+  uint4* to = reinterpret_cast<uint4*>(out);
+  for (int i = threadIdx.x; i < H / 8; i += 256) to[blockIdx.x * (H / 8) + i] = from[i];
+"""
+
+
+def _us(body: str, settings: Settings) -> float:
+    found = followed(body, settings)
+    assert found.is_whole
+    return sum(found.times_us())
+
+
+@pytest.fixture(scope="module")
+def base_us(tmp_path_factory: pytest.TempPathFactory) -> float:
+    return _us(COPY, Settings(tmp_path_factory.mktemp("home")))
+
+
+def test_loop_is_followed_as_often_as_it_runs(settings: Settings) -> None:
+    launch = followed(COPY, settings).launches[0]
+    visits = launch.path.followed[0][0]
+    loads = [v for v in visits if launch.path.code[v.index].operation == "LDG"]
+    assert len(loads) == 14336 // 8 // 256
+    assert all(v.access is not None and len(v.access.sectors) == 16 for v in loads)
+
+
+def test_arithmetic_that_is_executed_counts(base_us: float, settings: Settings) -> None:
+    loop = """
+  float z = __bfloat162float(input[threadIdx.x]);
+#pragma unroll 1
+  for (int i = 0; i < 4000; ++i) z = fmaf(z, 0.999f, 1.0f);
+  out[threadIdx.x] = __float2bfloat16(z);
+"""
+    assert _us(COPY + loop, settings) > base_us + 5
+
+
+def test_code_that_is_never_executed_does_not(base_us: float, settings: Settings) -> None:
+    dead = "  if (H == 3) {\n" + "".join(
+        f"    to[{k} * H + threadIdx.x] = from[{k} * H + threadIdx.x];\n" for k in range(64)
+    )
+    assert _us(f"{COPY}{dead}  }}\n", settings) == pytest.approx(base_us, rel=2 * RESOLUTION)
+
+
+def test_bank_conflicts_take_longer(settings: Settings) -> None:
+    def body(stride: int) -> str:
+        return f"""
+  __shared__ float tile[256 * 32];
+  float sum = 0;
+#pragma unroll 1
+  for (int i = 0; i < 200; ++i) {{
+    tile[(threadIdx.x * {stride} + i) % 8192] = sum;
+    __syncthreads();
+    sum += tile[(threadIdx.x * {stride} + 7 * i) % 8192];
+    __syncthreads();
+  }}
+  out[threadIdx.x] = __float2bfloat16(sum);
+"""
+
+    assert _us(body(32), settings) > 1.5 * _us(body(1), settings)
+
+
+def test_load_before_a_barrier_is_not_waited_for_there(settings: Settings) -> None:
+    def body(first: str, second: str) -> str:
+        return f"""
+  __shared__ float one;
+  {first}
+  if (threadIdx.x == 0) one = 1.0f;
+  __syncthreads();
+  {second}
+  const __nv_bfloat16 x = input[blockIdx.x * H + threadIdx.x];
+  out[threadIdx.x] = w + x + __float2bfloat16(one);
+"""
+
+    weight = "const __nv_bfloat16 w = input[99 * H + threadIdx.x];"
+    before, after = body(weight, ""), body("", weight)
+    assert _us(before, settings) == pytest.approx(_us(after, settings), rel=0.05)
+
+
+def test_way_that_does_not_end_is_cut_and_said_so(settings: Settings) -> None:
+    endless = f"{COPY}  for (volatile int i = 0; i < 1000000; ++i) {{}}\n"
+    assert not followed(endless, settings).is_whole
+
+
+def test_blackwell_code_is_followed_as_well(settings: Settings) -> None:
+    launch = followed(COPY, settings, "sm_100a").launches[0]
+    visits = launch.path.followed[0][0]
+    assert sum(launch.path.code[v.index].operation == "LDG" for v in visits) == 7
+    assert not launch.path.is_cut

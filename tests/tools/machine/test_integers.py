@@ -1,0 +1,117 @@
+"""Integer instructions give what the hardware does: held against Python's integers."""
+
+import random
+
+import numpy as np
+import pytest
+
+from kopt.tools.estimate.machine.lanes import LANES, WARP, filled
+from support.machine_cases import carried_out
+
+MASK = 0xFFFFFFFF
+_RANDOM = random.Random(3)
+A, B, C = (
+    np.array([_RANDOM.getrandbits(32) for _ in range(WARP)], dtype=np.int64) for _ in range(3)
+)
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 32) if word >> 31 else word
+
+
+def _word(text: str, name: str = "R0") -> list[int]:
+    found = carried_out(text, {"R1": A, "R2": B, "R3": C}).word(name)
+    assert found is not None
+    return [int(word) for word in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("IADD3 R0,R1,R2,R3", lambda a, b, c: a + b + c),
+        ("IADD3 R0,R1,-R2,R3", lambda a, b, c: a - b + c),
+        ("IADD3 R0,R1,~R2,RZ", lambda a, b, c: a + ~b),
+        ("VIADD R0,R1,-0x4", lambda a, b, c: a - 4),
+        ("IMAD R0,R1,R2,R3", lambda a, b, c: a * b + c),
+        ("IMAD.HI.U32 R0,R1,R2,RZ", lambda a, b, c: a * b >> 32),
+        ("IMAD.HI R0,R1,R2,RZ", lambda a, b, c: _signed(a) * _signed(b) >> 32),
+        ("IMAD.WIDE.U32 R4,R1,0x1,RZ", None),
+        ("LEA R0,R1,R2,0x4", lambda a, b, c: (a << 4) + b),
+        ("LEA.HI R0,R1,R2,RZ,0x4", lambda a, b, c: (a >> 28) + b),
+        ("LOP3.LUT R0,R1,R2,R3,0xc0,!PT", lambda a, b, c: a & b),
+        ("LOP3.LUT R0,R1,R2,R3,0xfe,!PT", lambda a, b, c: a | b | c),
+        ("LOP3.LUT R0,R1,R2,R3,0x96,!PT", lambda a, b, c: a ^ b ^ c),
+        ("SHF.L.U32 R0,R1,0x5,RZ", lambda a, b, c: a << 5),
+        ("SHF.R.U32.HI R0,RZ,0x7,R1", lambda a, b, c: a >> 7),
+        ("SHF.R.S32.HI R0,RZ,0x1f,R1", lambda a, b, c: _signed(a) >> 31),
+        ("SHF.L.U64.HI R0,R1,0x3,R2", lambda a, b, c: (b << 32 | a) << 3 >> 32),
+        ("SHF.R.U64 R0,R1,0x3,R2", lambda a, b, c: (b << 32 | a) >> 3),
+        ("PRMT R0,R1,0x5410,R2", lambda a, b, c: a & 0xFFFF | b << 16),
+        ("VIMNMX R0,R1,R2,PT", lambda a, b, c: min(_signed(a), _signed(b))),
+        ("VIMNMX.U32 R0,R1,R2,!PT", lambda a, b, c: max(a, b)),
+        ("IABS R0,R1", lambda a, b, c: abs(_signed(a))),
+        ("MOV R0,0x12345678", lambda a, b, c: 0x12345678),
+    ],
+)
+def test_result_is_that_of_integers(text: str, expected: object) -> None:
+    if not callable(expected):
+        assert _word(text, "R4") == [int(a) for a in A]
+        return
+    wanted = [expected(int(a), int(b), int(c)) & MASK for a, b, c in zip(A, B, C, strict=True)]
+    assert _word(text) == wanted
+
+
+def test_carry_leads_from_the_lower_half_to_the_upper() -> None:
+    lanes = carried_out("IADD3 R0,P1,R1,R2,RZ", {"R1": A, "R2": B})
+    carry = lanes.flag("P1")
+    assert carry is not None
+    assert [bool(one) for one in carry] == [
+        int(a) + int(b) > MASK for a, b in zip(A, B, strict=True)
+    ]
+
+
+def test_product_of_64_bits_fills_a_pair() -> None:
+    lanes = carried_out(
+        "IMAD.WIDE R4,R1,R2,R6", {"R1": A, "R2": B, "R6": filled(7), "R7": filled(0)}
+    )
+    pair = lanes.double("R4")
+    assert pair is not None
+    wanted = [_signed(int(a)) * _signed(int(b)) + 7 for a, b in zip(A, B, strict=True)]
+    assert [int(one) for one in pair] == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("ISETP.LT.AND P0,PT,R1,R2,PT", lambda a, b: _signed(a) < _signed(b)),
+        ("ISETP.GE.U32.AND P0,PT,R1,R2,PT", lambda a, b: a >= b),
+        ("ISETP.NE.OR P0,PT,R1,R2,PT", lambda a, b: True),
+        ("ISETP.EQ.AND P0,PT,R1,R2,!PT", lambda a, b: False),
+    ],
+)
+def test_comparison_is_signed_unless_it_says_otherwise(text: str, holds: object) -> None:
+    flag = carried_out(text, {"R1": A, "R2": B}).flag("P0")
+    assert flag is not None and callable(holds)
+    assert [bool(one) for one in flag] == [holds(int(a), int(b)) for a, b in zip(A, B, strict=True)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["IADD3 R0,R1,R9,RZ", "IMAD R0,R9,R1,RZ", "LOP3.LUT R0,R1,R9,RZ,0xfc,!PT", "FADD R0,R1,R2"],
+)
+def test_result_of_what_is_not_known_is_not_known(text: str) -> None:
+    assert carried_out(text, {"R0": A, "R1": A}).word("R0") is None
+
+
+def test_inactive_lanes_keep_what_they_had() -> None:
+    active = LANES < 4
+    found = carried_out("MOV R0,R1", {"R0": filled(7), "R1": filled(9)}, active).word("R0")
+    assert found is not None
+    assert [int(one) for one in found] == [9] * 4 + [7] * 28
+
+
+def test_division_by_a_reciprocal_is_exact_enough_for_its_correction() -> None:
+    lanes = carried_out("I2F.U32.RP R0,R1", {"R1": filled(7168)})
+    word = lanes.word("R0")
+    assert word is not None
+    assert float(np.uint32(word[0]).view(np.float32)) == 7168.0

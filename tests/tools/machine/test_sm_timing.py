@@ -1,0 +1,102 @@
+"""The warps of one SM take as long as what they wait for: relations, on steps made by hand."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kopt.config.gpu_specs import load_gpus
+from kopt.tools.estimate.machine.memory_share import memory_share
+from kopt.tools.estimate.machine.sm_timing import SmTiming, time_sm
+from kopt.tools.estimate.machine.steps import Step
+from kopt.tools.estimate.machine.timing_constants import Clocks
+
+CLOCKS = Clocks()
+GPU = load_gpus()["H100"]
+
+
+def load(first: int, count: int = 16, board: int = 0) -> Step:
+    """Return a load of `count` sectors."""
+    return Step("load", 1, 2, sets=board, sectors=tuple(range(first, first + count)))
+
+
+def work(clocks: int, waits: int = 0) -> Step:
+    """Return arithmetic of so many instructions and clocks."""
+    return Step("arithmetic", clocks, clocks, waits=waits)
+
+
+def timed(warps: Sequence[Sequence[Step]], blocks: int = 1, resident: int = 1) -> SmTiming:
+    """Return the timing of equal blocks on one SM that has the whole memory of a hundredth."""
+    memory = memory_share(GPU, 0.01, CLOCKS, {})
+    return time_sm([(0, 0)] * blocks, {0: warps}, resident, memory, CLOCKS)
+
+
+def test_warp_waits_for_its_load_and_no_other() -> None:
+    waits = timed([[load(0), work(10, waits=1)]]).ended
+    goes_on = timed([[load(0), work(10)]]).ended
+    assert waits > CLOCKS.dram
+    assert goes_on < CLOCKS.dram
+
+
+def test_loads_under_way_together_cost_one_latency() -> None:
+    together = timed([[load(0), load(100), work(1, waits=1)]]).ended
+    one_by_one = timed([[load(0), work(1, waits=1), load(100), work(1, waits=1)]]).ended
+    assert one_by_one > together + 0.9 * CLOCKS.dram
+
+
+def test_what_was_loaded_before_is_near() -> None:
+    again = timed([[load(0), work(1, waits=1), load(0), work(1, waits=1)]]).ended
+    other = timed([[load(0), work(1, waits=1), load(100), work(1, waits=1)]]).ended
+    assert again < other - 0.9 * CLOCKS.dram + CLOCKS.l1 * 2
+
+
+def test_barrier_lets_go_when_the_last_warp_has_come() -> None:
+    slow, fast = [work(500), Step("barrier", 1, 1)], [work(5), Step("barrier", 1, 1), work(7)]
+    assert 505 < timed([slow, fast]).ended < 700
+
+
+def test_barrier_does_not_wait_for_warps_that_have_ended() -> None:
+    assert timed([[work(5)], [work(50), Step("barrier", 1, 1), work(5)]]).ended < 500
+
+
+def test_blocks_beyond_those_that_fit_take_rounds() -> None:
+    warps = [[work(1000)]]
+    assert timed(warps, blocks=4, resident=4).ended < 2500
+    assert timed(warps, blocks=4, resident=1).ended >= 4000
+
+
+def test_schedulers_share_the_issue_of_many_warps() -> None:
+    four, sixteen = ([[work(400)]] * count for count in (4, 16))
+    assert timed(sixteen).ended > 3 * timed(four).ended - 2 * CLOCKS.first_fetch
+
+
+def test_store_to_the_cluster_wakes_who_waits_for_it() -> None:
+    sender = [work(100), Step("remote_store", 1, 1), Step("arrival", 1, 1), work(5)]
+    waiter = [Step("arrival", 1, 1), work(5)]
+    assert timed([sender, waiter]).ended > 100 + CLOCKS.cluster
+
+
+def test_more_passes_over_the_banks_take_longer() -> None:
+    def shared(passes: int) -> float:
+        step = Step("shared", 1, 1, sets=0, passes=passes)
+        return timed([[*[step] * 50, work(1, waits=1)]]).ended
+
+    assert shared(16) > shared(1) + 600
+
+
+def test_bytes_beyond_the_bandwidth_take_their_time() -> None:
+    many = [[*(load(64 * place, 64) for place in range(200)), work(1, waits=1)]]
+    few = [[*(load(64 * place, 64) for place in range(20)), work(1, waits=1)]]
+    assert timed(many).ended > 5 * (timed(few).ended - CLOCKS.dram)
+
+
+def test_trigger_and_wait_are_told() -> None:
+    timing = timed([[work(50), Step("wait", 1, 1), work(50), Step("trigger", 1, 1), work(9)]])
+    assert 0 < timing.waited < timing.triggered < timing.ended
+    assert timed([[work(10)]]).triggered == timed([[work(10)]]).ended
+
+
+def test_code_is_fetched_once() -> None:
+    lines = replace(work(10), lines=list(range(40)))
+    once = timed([[lines]]).ended
+    twice = timed([[lines, replace(work(10), lines=list(range(40)))]]).ended
+    assert once > 40 * CLOCKS.fetch
+    assert twice < once + 30

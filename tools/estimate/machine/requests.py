@@ -1,0 +1,75 @@
+"""What a warp's access asks of the memory: sectors of 32 bytes, passes over the shared banks."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .instructions import Instruction
+from .lanes import WARP, Flags, Lanes, Words
+
+SECTOR_SHIFT = 5
+_BANKS = 32
+_BANK_SHIFT = 2
+_BANK_BYTES = 4
+_WIDTHS = {"256": 32, "128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
+_UNKNOWN = 1 << 60
+"""Sectors from here on stand for places that hang on data: each is a place of its own."""
+GLOBAL = frozenset({"LDG", "LD", "LDGSTS", "STG", "ST", "ATOM", "ATOMG", "REDG", "RED"})
+SHARED = frozenset({"LDS", "LDSM", "STS", "STSM", "ATOMS"})
+LOCAL = frozenset({"LDL", "STL"})
+
+
+@dataclass(frozen=True)
+class Access:
+    """One access of one warp."""
+
+    sectors: tuple[int, ...] = ()
+    """Numbers of the 32-byte sectors of global memory, each once."""
+    passes: int = 1
+    """Times that the shared memory is gone through."""
+
+
+def access_of(lanes: Lanes, one: Instruction, active: Flags, serial: int) -> Access | None:
+    """Return what an instruction asks of the memory; None if it is no access.
+
+    Args:
+        lanes: As they are before it.
+        one: The instruction.
+        active: The lanes that take part.
+        serial: Of this access in its warp, for sectors that are not known.
+    """
+    if one.operation not in GLOBAL | SHARED | LOCAL:
+        return None
+    width = next((_WIDTHS[name] for name in one.modifiers if name in _WIDTHS), _BANK_BYTES)
+    if one.operation in LOCAL:  # side by side in L1, which is made of the same memory
+        return Access(passes=max(1, width // _BANK_BYTES))
+    text = next((name for name in one.operands if "[" in name), None)
+    place = None if text is None else lanes.address(text)
+    count = int(active.sum())
+    if place is None:  # as if lanes stood side by side
+        if one.operation in SHARED:
+            return Access(passes=max(1, width * count // (_BANKS * _BANK_BYTES)))
+        number = max(1, width * count >> SECTOR_SHIFT)
+        return Access(tuple(_UNKNOWN + serial * WARP + place for place in range(number)))
+    if one.operation in SHARED:
+        return Access(passes=_passes(place[active], width))
+    return Access(_sectors(place[active], width))
+
+
+def _sectors(places: Words, width: int) -> tuple[int, ...]:
+    ends = np.concatenate([places, places + width - 1]) >> SECTOR_SHIFT
+    return tuple(np.unique(ends).tolist())
+
+
+def _passes(places: Words, width: int) -> int:
+    """Return the passes: of the words in one bank each takes its own, equal ones together.
+
+    Wide accesses are served by halves or quarters of the warp.
+    """
+    words = max(1, width // _BANK_BYTES)
+    total = 0
+    for group in np.array_split(places >> _BANK_SHIFT, words):
+        distinct = np.unique(group[:, None] + np.arange(words))
+        if distinct.size:
+            total += int(np.bincount(distinct % _BANKS, minlength=_BANKS).max())
+    return max(1, total)

@@ -1,0 +1,279 @@
+"""The time of one SM's warps: a simulation of events, in clocks from the start of the first block.
+
+Four schedulers issue an instruction a clock each. A warp waits for its scoreboards, barriers, the
+fetch of its code and the pipes; loads go through the load/store unit, then the SM's intake, L2 and
+DRAM, each of which is taken for as long as it needs for the bytes. L2 and DRAM are the SM's share:
+the blocks of the SM of all blocks.
+"""
+
+import heapq
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from .instructions import NO_SCOREBOARD
+from .launch_path import buffer_of
+from .memory_share import MemoryShare
+from .steps import Kind, Step
+from .timing_constants import Clocks
+
+_SCHEDULERS = 4
+_SECTOR_BYTES = 32
+_SECTORS_A_CLOCK = 4
+_OPERANDS_READ = 10
+_BARRIERS: tuple[Kind, ...] = ("barrier", "cluster_barrier")
+
+BlockSteps = Sequence[Sequence[Step]]
+
+
+@dataclass
+class _Block:
+    """A block that is resident."""
+
+    number: int
+    steps: BlockSteps
+    shift: int
+    """Blocks between it and the one whose steps it goes by: its sectors are others."""
+    is_first: bool
+    alive: int
+    remote_stores: int
+    """Warps that have not stored to other blocks of the cluster yet."""
+    waiting: dict[str, list["_Warp"]] = field(default_factory=lambda: defaultdict(list["_Warp"]))
+    sent: float = 0.0
+    """When the last of them did."""
+    triggered: float | None = None
+    stored: float = 0.0
+    """When the last store was through."""
+
+
+@dataclass
+class _Warp:
+    """A warp with the step that is next."""
+
+    block: _Block
+    steps: Sequence[Step]
+    scheduler: int
+    serial: int
+    place: int = 0
+    boards: list[float] = field(default_factory=lambda: [0.0] * 6)
+    """When what was waited for is there, by scoreboard."""
+
+
+@dataclass
+class SmTiming:
+    """When things happened, in clocks."""
+
+    waited: float = 0.0
+    """When the blocks that start first came to the wait for the launch before; 0 without one."""
+    triggered: float = 0.0
+    """When the last block had triggered the next launch, or ended."""
+    ended: float = 0.0
+    """When the last block had ended, and its bytes were through."""
+
+
+class _Sm:
+    def __init__(
+        self,
+        blocks: Sequence[tuple[int, int]],
+        steps: Mapping[int, BlockSteps],
+        resident: int,
+        memory: MemoryShare,
+        clocks: Clocks,
+    ) -> None:
+        self._blocks, self._steps = blocks, steps
+        self._resident, self._memory, self._clocks = resident, memory, clocks
+        self._next = 0
+        self._events: list[tuple[float, int, _Warp]] = []
+        self._serial = 0
+        self._issue_free = [0.0] * _SCHEDULERS
+        self._pipe_free: list[dict[int, float]] = [{} for _ in range(_SCHEDULERS)]
+        self._fetched: dict[int, float] = {}
+        self._fetch_free = 0.0
+        self._unit_free = 0.0
+        self._cached: dict[tuple[int, int], float] = {}
+        self.timing = SmTiming()
+
+    def run(self) -> SmTiming:
+        for _ in range(min(self._resident, len(self._blocks))):
+            self._start_block(0.0, is_first=True)
+        while self._events:
+            now, _, warp = heapq.heappop(self._events)
+            self._advance(warp, now)
+        self.timing.ended = max(self.timing.ended, self._memory.drained)
+        return self.timing
+
+    def _start_block(self, now: float, *, is_first: bool) -> None:
+        number, model = self._blocks[self._next]
+        self._next += 1
+        steps = self._steps[model]
+        stores = sum(any(step.kind == "remote_store" for step in warp) for warp in steps)
+        block = _Block(number, steps, number - model, is_first, len(steps), stores)
+        for warp in steps:
+            self._serial += 1
+            self._push(now, _Warp(block, warp, self._serial % _SCHEDULERS, self._serial))
+
+    def _push(self, when: float, warp: _Warp) -> None:
+        heapq.heappush(self._events, (when, warp.serial, warp))
+
+    def _advance(self, warp: _Warp, now: float) -> None:
+        step = warp.steps[warp.place]
+        if step.waits:
+            needed = max(time for b, time in enumerate(warp.boards) if step.waits >> b & 1)
+            if needed > now:
+                self._push(needed, warp)
+                return
+        issued = self._issue(warp, step, now)
+        on = issued + step.clocks
+        if step.pipes:
+            on = max(on, self._take_pipes(warp.scheduler, step, issued))
+        later = self._carry_out(warp, step, issued)
+        if later is None:
+            return
+        self._go_on(warp, max(on, later))
+
+    def _go_on(self, warp: _Warp, when: float) -> None:
+        warp.place += 1
+        if warp.place < len(warp.steps):
+            self._push(when, warp)
+        else:
+            self._end_warp(warp.block, when)
+
+    def _issue(self, warp: _Warp, step: Step, now: float) -> float:
+        issued = max(now, self._issue_free[warp.scheduler])
+        for line in step.lines:
+            issued = max(issued, self._fetch(line, issued))
+        self._issue_free[warp.scheduler] = issued + step.slots
+        return issued
+
+    def _fetch(self, line: int, now: float) -> float:
+        found = self._fetched.get(line)
+        if found is None:
+            first = 0.0 if self._fetched else self._clocks.first_fetch
+            self._fetch_free = max(self._fetch_free, now) + self._clocks.fetch + first
+            self._fetched[line] = found = self._fetch_free
+        return found
+
+    def _take_pipes(self, scheduler: int, step: Step, issued: float) -> float:
+        """Take the pipes and return when the last instruction was taken in."""
+        free, last = self._pipe_free[scheduler], 0.0
+        for clocks, taken in step.pipes.items():
+            end = max(free.get(clocks, 0.0), issued) + taken
+            free[clocks] = end
+            last = max(last, end - clocks)
+        return last
+
+    def _carry_out(self, warp: _Warp, step: Step, issued: float) -> float | None:
+        """Do what a step does; return when the warp may go on, None if something else wakes it."""
+        match step.kind:
+            case "load" | "store" | "shared" | "shuffle":
+                self._access(warp, step, issued)
+            case "barrier" | "cluster_barrier" | "arrival":
+                return self._meet(warp, step.kind, issued)
+            case "remote_store":
+                self._send(warp.block, issued)
+            case "wait" | "trigger":
+                self._note(warp.block, step.kind, issued)
+            case _:
+                self._set(warp, step.sets, issued + self._clocks.of(step.latency))
+        return 0.0
+
+    def _access(self, warp: _Warp, step: Step, issued: float) -> None:
+        """Send an access through the load/store unit."""
+        is_global = step.kind in ("load", "store")
+        taken = len(step.sectors) / _SECTORS_A_CLOCK if is_global else step.passes
+        self._unit_free = max(self._unit_free, issued) + max(1.0, taken)
+        if step.kind == "load":
+            self._set(warp, step.sets, self._load(warp.block, step))
+        elif step.kind == "store":
+            count = _SECTOR_BYTES * max(1, len(step.sectors))
+            stored = self._memory.store(self._unit_free, count)
+            warp.block.stored = max(warp.block.stored, stored)
+        else:
+            self._set(warp, step.sets, self._unit_free + self._clocks.of(step.kind))
+        self._set(warp, step.frees, self._unit_free + _OPERANDS_READ)
+
+    def _note(self, block: _Block, kind: Kind, issued: float) -> None:
+        """Note when a block came to its wait or its trigger."""
+        if kind == "trigger":
+            block.triggered = max(block.triggered or 0.0, issued)
+        elif block.is_first:
+            self.timing.waited = max(self.timing.waited, issued)
+
+    def _meet(self, warp: _Warp, kind: Kind, issued: float) -> float | None:
+        """Have a warp wait for others, or for what they send; None while it does."""
+        block = warp.block
+        if kind == "arrival" and block.remote_stores <= 0:
+            return block.sent + self._clocks.cluster if block.sent else 0.0
+        block.waiting[kind].append(warp)
+        if kind != "arrival":
+            self._release_full(block, issued)
+        return None
+
+    def _set(self, warp: _Warp, board: int, when: float) -> None:
+        if board < NO_SCOREBOARD - 1:
+            warp.boards[board] = max(warp.boards[board], when)
+
+    def _load(self, block: _Block, step: Step) -> float:
+        """Return when the bytes are there; what the SM has asked for before comes with it."""
+        ready = self._unit_free + self._clocks.l1
+        missed: list[tuple[int, int]] = []
+        for sector in step.sectors:
+            found = self._cached.get((sector, block.shift))
+            if found is None:
+                missed.append((sector, block.shift))
+            else:
+                ready = max(ready, found)
+        if missed:
+            share = self._memory.first_touch(buffer_of(missed[0][0]))
+            there = self._memory.load(self._unit_free, _SECTOR_BYTES * len(missed), share)
+            self._cached.update(dict.fromkeys(missed, there))
+            ready = max(ready, there)
+        return ready
+
+    def _send(self, block: _Block, issued: float) -> None:
+        block.sent = max(block.sent, issued)
+        block.remote_stores -= 1
+        if block.remote_stores <= 0:
+            for warp in block.waiting.pop("arrival", []):
+                self._go_on(warp, block.sent + self._clocks.cluster)
+
+    def _release_full(self, block: _Block, now: float) -> None:
+        """Let go on who waits at a barrier to which every warp that is left has come."""
+        for kind in _BARRIERS:
+            waiting = block.waiting[kind]
+            if waiting and len(waiting) >= block.alive:
+                block.waiting[kind] = []
+                for warp in waiting:
+                    self._go_on(warp, now + self._clocks.of(kind))
+
+    def _end_warp(self, block: _Block, now: float) -> None:
+        block.alive -= 1
+        if block.alive:
+            self._release_full(block, now)
+            return
+        timing = self.timing
+        timing.ended = max(timing.ended, now, block.stored)
+        timing.triggered = max(
+            timing.triggered, now if block.triggered is None else block.triggered
+        )
+        if self._next < len(self._blocks):
+            self._start_block(now + self._clocks.block_start, is_first=False)
+
+
+def time_sm(
+    blocks: Sequence[tuple[int, int]],
+    steps: Mapping[int, BlockSteps],
+    resident: int,
+    memory: MemoryShare,
+    clocks: Clocks,
+) -> SmTiming:
+    """Return when the blocks of an SM came where.
+
+    Args:
+        blocks: In their order: the block's number, and that of the block whose steps it goes by.
+        steps: Of the warps of blocks, by number.
+        resident: Blocks that the SM holds at once.
+        memory: What the SM has of the chip's memory; is used up.
+        clocks: Constants of the GPU.
+    """
+    return _Sm(blocks, steps, resident, memory, clocks).run()

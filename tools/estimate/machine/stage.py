@@ -1,0 +1,81 @@
+"""The machine code of a build followed for one plan, and the time that comes of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kopt.config.gpu_specs import GpuSpec
+from kopt.config.settings import Settings
+from kopt.kernels.compile_result import Build
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.roofline import ByteModel
+from kopt.tools.cuda.cubin import CubinKernel, read_cubin
+from kopt.tools.cuda.nvdisasm import run_nvdisasm
+from kopt.tools.cuda.occupancy import launch_occupancy
+from kopt.tools.cuda.toolchain import find_toolchain
+
+from .instructions import Instruction, read_instructions
+from .launch_path import constant_bank, follow_launch
+from .machine_time import TimedLaunch
+from .timing_constants import Clocks
+
+
+@dataclass(frozen=True)
+class FollowedPlan:
+    """The launches of a plan, followed through their machine code."""
+
+    launches: tuple[TimedLaunch, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every way that was followed came to its end."""
+        return not any(one.path.is_cut for one in self.launches)
+
+    def times_us(self, clocks: Clocks | None = None) -> tuple[float, ...]:
+        """Return the time of each launch, on buffers that no cache holds."""
+        return tuple(one.time_us(clocks or Clocks()) for one in self.launches)
+
+
+def follow_plan(
+    build: Build, plan: LaunchPlan, gpu: GpuSpec, model: ByteModel, settings: Settings
+) -> FollowedPlan | None:
+    """Return the launches of `plan` as the machine code of `build` carries them out.
+
+    None where no nvdisasm is installed, or the code of a launch is not in the cubin.
+
+    Raises:
+        InfraError: nvdisasm cannot read the cubin.
+        SetupError: There is no compiler, or it cannot be run in the sandbox.
+    """
+    data = Path(build.cubin_path).read_bytes()
+    listing = run_nvdisasm(data, find_toolchain(settings), settings)
+    if listing is None:
+        return None
+    facts = read_cubin(data)
+    code = read_instructions(listing, facts.code)
+    kernels = {kernel.name: kernel for kernel in facts.kernels}
+    if not all(launch.kernel in code and launch.kernel in kernels for launch in plan.launches):
+        return None
+    return FollowedPlan(tuple(_launches(build, plan, gpu, (code, kernels), _unique(model))))
+
+
+def _launches(
+    build: Build,
+    plan: LaunchPlan,
+    gpu: GpuSpec,
+    known: tuple[Mapping[str, tuple[Instruction, ...]], Mapping[str, CubinKernel]],
+    unique_bytes: Mapping[str, int],
+) -> list[TimedLaunch]:
+    code, kernels = known
+    resources = {kernel.name: kernel for kernel in build.kernels}
+    found: list[TimedLaunch] = []
+    for launch in plan.launches:
+        bank = constant_bank(launch, kernels[launch.kernel].parameter_base_bytes)
+        path = follow_launch(launch, code[launch.kernel], bank, gpu.sm_count)
+        occupancy = launch_occupancy(launch, resources[launch.kernel], gpu)
+        found.append(TimedLaunch(path, max(1, occupancy.blocks_per_sm), unique_bytes, gpu))
+    return found
+
+
+def _unique(model: ByteModel) -> dict[str, int]:
+    return {one.name: max(one.read_bytes, one.written_bytes) for one in model.tensors}

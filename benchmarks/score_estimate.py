@@ -22,21 +22,20 @@ from kopt.tools.estimate.machine.timing_constants import Clocks
 from kopt.tools.estimate.stage import RESOLUTION
 
 TRIED: dict[str, tuple[float, ...]] = {
-    "dram": (500, 650, 800, 950, 1100),
+    "dram": (650, 800, 950, 1100),
     "completion_us": (0.3, 0.45, 0.6, 0.75),
     "early_launch_us": (0.3, 0.5, 0.7, 0.9),
     "dram_efficiency": (0.7, 0.75, 0.82, 0.9),
     "l2_bytes": (2000, 3072, 4500),
     "fetch": (3, 8, 15),
     "barrier": (15, 30, 60),
-    "cluster": (230, 350, 450),
-    "block_start": (0, 150, 350),
-    "constant": (30, 60, 100),
+    "cluster": (180, 230, 350),
+    "intake": (40, 48, 64),
     "early_placement_us": (0, 0.15, 0.3, 0.45),
     "launch_us": (0.6, 0.75, 0.9, 1.1),
 }
 """Values of the constants that are fitted, one after the other."""
-_OF_A_KERNEL = 8
+_OF_A_KERNEL = 6
 """Programs of a kernel that a fit goes by, spread over their times."""
 
 

@@ -59,7 +59,7 @@ def test_the_page_says_of_every_command_where_it_runs() -> None:
 def test_the_measured_numbers_are_those_of_the_results() -> None:
     results = (Path(__file__).parents[2] / "docs" / "results.md").read_text("utf-8")
     rows = re.findall(r"^\| ([\d,]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+x) \|$", PAGE, re.MULTILINE)
-    assert len(rows) == 3
+    assert len(rows) == 2  # of the winner's three workloads, one has another winner
     for count, baseline, own, speedup in rows:
         name = f"silu_and_mul_b{count.replace(',', '')}xh14336"
         found = rf"^\| `{name}` .*\| {baseline} \| {own} \| {speedup} \|"

@@ -6,24 +6,24 @@ from dataclasses import replace
 from kopt.config.gpu_specs import load_gpus
 from kopt.tools.estimate.machine.memory_share import memory_share
 from kopt.tools.estimate.machine.sm_timing import SmTiming, time_sm
-from kopt.tools.estimate.machine.steps import Step
+from kopt.tools.estimate.machine.steps import WarpStep
 from kopt.tools.estimate.machine.timing_constants import Clocks
 
 CLOCKS = Clocks()
 GPU = load_gpus()["H100"]
 
 
-def load(first: int, count: int = 16, board: int = 0) -> Step:
+def load(first: int, count: int = 16, board: int = 0) -> WarpStep:
     """Return a load of `count` sectors."""
-    return Step("load", 1, 2, sets=board, sectors=tuple(range(first, first + count)))
+    return WarpStep("load", 1, 2, sets=board, sectors=tuple(range(first, first + count)))
 
 
-def work(clocks: int, waits: int = 0) -> Step:
+def work(clocks: int, waits: int = 0) -> WarpStep:
     """Return arithmetic of so many instructions and clocks."""
-    return Step("arithmetic", clocks, clocks, waits=waits)
+    return WarpStep("arithmetic", clocks, clocks, waits=waits)
 
 
-def timed(warps: Sequence[Sequence[Step]], blocks: int = 1, resident: int = 1) -> SmTiming:
+def timed(warps: Sequence[Sequence[WarpStep]], blocks: int = 1, resident: int = 1) -> SmTiming:
     """Return the timing of equal blocks on one SM that has the whole memory of a hundredth."""
     memory = memory_share(GPU, 0.01, CLOCKS, {})
     return time_sm([(0, 0)] * blocks, {0: warps}, resident, memory, CLOCKS)
@@ -49,12 +49,15 @@ def test_what_was_loaded_before_is_near() -> None:
 
 
 def test_barrier_lets_go_when_the_last_warp_has_come() -> None:
-    slow, fast = [work(500), Step("barrier", 1, 1)], [work(5), Step("barrier", 1, 1), work(7)]
+    slow, fast = (
+        [work(500), WarpStep("barrier", 1, 1)],
+        [work(5), WarpStep("barrier", 1, 1), work(7)],
+    )
     assert 505 < timed([slow, fast]).ended < 700
 
 
 def test_barrier_does_not_wait_for_warps_that_have_ended() -> None:
-    assert timed([[work(5)], [work(50), Step("barrier", 1, 1), work(5)]]).ended < 500
+    assert timed([[work(5)], [work(50), WarpStep("barrier", 1, 1), work(5)]]).ended < 500
 
 
 def test_blocks_beyond_those_that_fit_take_rounds() -> None:
@@ -69,14 +72,14 @@ def test_schedulers_share_the_issue_of_many_warps() -> None:
 
 
 def test_store_to_the_cluster_wakes_who_waits_for_it() -> None:
-    sender = [work(100), Step("remote_store", 1, 1), Step("arrival", 1, 1), work(5)]
-    waiter = [Step("arrival", 1, 1), work(5)]
+    sender = [work(100), WarpStep("remote_store", 1, 1), WarpStep("arrival", 1, 1), work(5)]
+    waiter = [WarpStep("arrival", 1, 1), work(5)]
     assert timed([sender, waiter]).ended > 100 + CLOCKS.cluster
 
 
 def test_more_passes_over_the_banks_take_longer() -> None:
     def shared(passes: int) -> float:
-        step = Step("shared", 1, 1, sets=0, passes=passes)
+        step = WarpStep("shared", 1, 1, sets=0, passes=passes)
         return timed([[*[step] * 50, work(1, waits=1)]]).ended
 
     assert shared(16) > shared(1) + 600
@@ -89,7 +92,9 @@ def test_bytes_beyond_the_bandwidth_take_their_time() -> None:
 
 
 def test_trigger_and_wait_are_told() -> None:
-    timing = timed([[work(50), Step("wait", 1, 1), work(50), Step("trigger", 1, 1), work(9)]])
+    timing = timed(
+        [[work(50), WarpStep("wait", 1, 1), work(50), WarpStep("trigger", 1, 1), work(9)]]
+    )
     assert 0 < timing.waited < timing.triggered < timing.ended
     assert timed([[work(10)]]).triggered == timed([[work(10)]]).ended
 

@@ -20,7 +20,7 @@ LOCAL = frozenset({"LDL", "STL"})
 
 
 @dataclass(frozen=True)
-class Access:
+class WarpAccess:
     """One access of one warp."""
 
     sectors: tuple[int, ...] = ()
@@ -29,7 +29,7 @@ class Access:
     """Times that the shared memory is gone through."""
 
 
-def access_of(lanes: Lanes, one: Instruction, active: Flags, serial: int) -> Access | None:
+def access_of(lanes: Lanes, one: Instruction, active: Flags, serial: int) -> WarpAccess | None:
     """Return what an instruction asks of the memory; None if it is no access.
 
     Args:
@@ -42,18 +42,18 @@ def access_of(lanes: Lanes, one: Instruction, active: Flags, serial: int) -> Acc
         return None
     width = next((_WIDTHS[name] for name in one.modifiers if name in _WIDTHS), _BANK_BYTES)
     if one.operation in LOCAL:  # side by side in L1, which is made of the same memory
-        return Access(passes=max(1, width // _BANK_BYTES))
+        return WarpAccess(passes=max(1, width // _BANK_BYTES))
     text = next((name for name in one.operands if "[" in name), None)
     place = None if text is None else lanes.address(text)
     count = int(active.sum())
     if place is None:  # as if lanes stood side by side
         if one.operation in SHARED:
-            return Access(passes=max(1, width * count // (_BANKS * _BANK_BYTES)))
+            return WarpAccess(passes=max(1, width * count // (_BANKS * _BANK_BYTES)))
         number = max(1, width * count >> SECTOR_SHIFT)
-        return Access(tuple(_UNKNOWN + serial * WARP + place for place in range(number)))
+        return WarpAccess(tuple(_UNKNOWN + serial * WARP + place for place in range(number)))
     if one.operation in SHARED:
-        return Access(passes=_passes(place[active], width))
-    return Access(_sectors(place[active], width))
+        return WarpAccess(passes=_passes(place[active], width))
+    return WarpAccess(_sectors(place[active], width))
 
 
 def _sectors(places: Words, width: int) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from .instructions import NO_SCOREBOARD
 from .launch_path import buffer_of
 from .memory_share import MemoryShare
-from .steps import Kind, Step
+from .steps import Kind, WarpStep
 from .timing_constants import Clocks
 
 _SCHEDULERS = 4
@@ -23,7 +23,7 @@ _SECTORS_A_CLOCK = 4
 _OPERANDS_READ = 10
 _BARRIERS: tuple[Kind, ...] = ("barrier", "cluster_barrier")
 
-BlockSteps = Sequence[Sequence[Step]]
+BlockSteps = Sequence[Sequence[WarpStep]]
 
 
 @dataclass
@@ -51,7 +51,7 @@ class _Warp:
     """A warp with the step that is next."""
 
     block: _Block
-    steps: Sequence[Step]
+    steps: Sequence[WarpStep]
     scheduler: int
     serial: int
     place: int = 0
@@ -138,7 +138,7 @@ class _Sm:
         else:
             self._end_warp(warp.block, when)
 
-    def _issue(self, warp: _Warp, step: Step, now: float) -> float:
+    def _issue(self, warp: _Warp, step: WarpStep, now: float) -> float:
         issued = max(now, self._issue_free[warp.scheduler])
         for line in step.lines:
             issued = max(issued, self._fetch(line, issued))
@@ -153,7 +153,7 @@ class _Sm:
             self._fetched[line] = found = self._fetch_free
         return found
 
-    def _take_pipes(self, scheduler: int, step: Step, issued: float) -> float:
+    def _take_pipes(self, scheduler: int, step: WarpStep, issued: float) -> float:
         """Take the pipes and return when the last instruction was taken in."""
         free, last = self._pipe_free[scheduler], 0.0
         for clocks, taken in step.pipes.items():
@@ -162,7 +162,7 @@ class _Sm:
             last = max(last, end - clocks)
         return last
 
-    def _carry_out(self, warp: _Warp, step: Step, issued: float) -> float | None:
+    def _carry_out(self, warp: _Warp, step: WarpStep, issued: float) -> float | None:
         """Do what a step does; return when the warp may go on, None if something else wakes it."""
         match step.kind:
             case "load" | "store" | "shared" | "shuffle":
@@ -177,7 +177,7 @@ class _Sm:
                 self._set(warp, step.sets, issued + self._clocks.of(step.latency))
         return 0.0
 
-    def _access(self, warp: _Warp, step: Step, issued: float) -> None:
+    def _access(self, warp: _Warp, step: WarpStep, issued: float) -> None:
         """Send an access through the load/store unit."""
         is_global = step.kind in ("load", "store")
         taken = len(step.sectors) / _SECTORS_A_CLOCK if is_global else step.passes
@@ -213,7 +213,7 @@ class _Sm:
         if board < NO_SCOREBOARD - 1:
             warp.boards[board] = max(warp.boards[board], when)
 
-    def _load(self, block: _Block, step: Step) -> float:
+    def _load(self, block: _Block, step: WarpStep) -> float:
         """Return when the bytes are there; what the SM has asked for before comes with it."""
         ready = self._unit_free + self._clocks.l1
         missed: list[tuple[int, int]] = []

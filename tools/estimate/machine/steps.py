@@ -48,7 +48,7 @@ _CODE_LINE_SHIFT = 7
 
 
 @dataclass
-class Step:
+class WarpStep:
     """What a warp does at once."""
 
     kind: Kind = "arithmetic"
@@ -70,13 +70,13 @@ class Step:
     passes: int = 1
 
 
-def steps_of(code: Sequence[Instruction], visits: Sequence[Visit]) -> tuple[Step, ...]:
+def steps_of(code: Sequence[Instruction], visits: Sequence[Visit]) -> tuple[WarpStep, ...]:
     """Return the steps of a warp."""
     return tuple(_joined(code, visits))
 
 
-def _joined(code: Sequence[Instruction], visits: Sequence[Visit]) -> Iterator[Step]:
-    run = Step()
+def _joined(code: Sequence[Instruction], visits: Sequence[Visit]) -> Iterator[WarpStep]:
+    run = WarpStep()
     line = -1
     for visit in visits:
         one = code[visit.index]
@@ -89,7 +89,7 @@ def _joined(code: Sequence[Instruction], visits: Sequence[Visit]) -> Iterator[St
             continue
         if run.slots:
             yield run
-            run = Step()
+            run = WarpStep()
         if _is_plain(step):
             run = step
         else:
@@ -98,12 +98,12 @@ def _joined(code: Sequence[Instruction], visits: Sequence[Visit]) -> Iterator[St
         yield run
 
 
-def _is_plain(step: Step) -> bool:
+def _is_plain(step: WarpStep) -> bool:
     """Return whether a step is arithmetic whose result is there when the warp goes on."""
     return step.kind == "arithmetic" and step.sets == step.frees == NO_SCOREBOARD
 
 
-def _add(run: Step, step: Step) -> None:
+def _add(run: WarpStep, step: WarpStep) -> None:
     run.waits |= step.waits
     run.slots += 1
     run.clocks += step.clocks
@@ -112,15 +112,15 @@ def _add(run: Step, step: Step) -> None:
         run.pipes[clocks] = run.pipes.get(clocks, 0) + taken
 
 
-def _step(one: Instruction, visit: Visit) -> Step:
+def _step(one: Instruction, visit: Visit) -> WarpStep:
     if visit.active == 0:
-        return Step(slots=1, clocks=one.stall, waits=one.waits)
+        return WarpStep(slots=1, clocks=one.stall, waits=one.waits)
     kind = _KINDS.get(one.operation, "arithmetic")
     if one.operation == "SYNCS" and "TRYWAIT" in one.modifiers:
         kind = "arrival"
     clocks = _issue_clocks(one.operation)
     access = visit.access
-    return Step(
+    return WarpStep(
         kind=kind,
         slots=1,
         clocks=one.stall,

@@ -33,7 +33,7 @@ class Clocks:
     """From the last arrival at a barrier of a block until its warps go on. Fitted."""
     cluster_barrier: float = 250
     """Estimated."""
-    cluster: float = 350
+    cluster: float = 230
     """A store to the shared memory of another block of the cluster, until it has arrived. Fitted;
     a load of it takes some 180 clocks: ibid."""
     fetch: float = 3
@@ -42,8 +42,8 @@ class Clocks:
     """The first line. Estimated."""
     block_start: float = 0
     """From the end of a block to the start of the next on its place. Fitted."""
-    intake: float = 64
-    """Bytes from L2 to one SM. Source: NVIDIA A100 architecture white paper."""
+    intake: float = 48
+    """Bytes from L2 to one SM. Fitted; 64 is the peak: NVIDIA A100 architecture white paper."""
     l2_bytes: float = 2000
     """Bytes of the whole L2. Fitted; 5,120 is the peak by the same paper."""
     dram_efficiency: float = 0.75

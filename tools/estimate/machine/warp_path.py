@@ -12,7 +12,7 @@ import numpy as np
 from .instructions import INSTRUCTION_BYTES, Instruction
 from .lanes import ALL, WARP, Flags, Lanes
 from .moves import EFFECTS, Place, forget
-from .requests import Access, access_of
+from .requests import WarpAccess, access_of
 
 MAX_VISITS = 60_000
 """Instructions of one warp that are followed; a longer way is cut there."""
@@ -29,7 +29,7 @@ class Visit:
     """Of the instruction in its kernel."""
     active: int
     """Lanes that took part; 0: its predicate held for none."""
-    access: Access | None = None
+    access: WarpAccess | None = None
 
 
 @dataclass

@@ -66,6 +66,13 @@ class TimeEstimate(Record):
     """What was not known, each with what was assumed instead."""
     provenance: Literal[Provenance.ESTIMATED] = Provenance.ESTIMATED
 
+    @property
+    def counts_us(self) -> float:
+        """The time that the parts combine to: what counts alone say."""
+        told = (one.counts_us for one in self.launches)
+        known = zip(told, self.launches, strict=True)
+        return sum(one.latency_us if counted is None else counted for counted, one in known)
+
     def part_us(self, name: PartName) -> float:
         """Return the time of one part, summed over the launches."""
         parts = (part for launch in self.launches for part in launch.parts)

@@ -50,7 +50,7 @@ def find_ties(members: Sequence[Member], settings: SearchSettings) -> tuple[int,
 
     Where the intervals of two candidates overlap and it matters: one leads and the other is in the
     beam, or one has a place that the other would take. Nobody is measured again twice, and nobody
-    on sim, whose estimates have no interval.
+    on sim, whose estimates are the same each time.
     """
     kept = select_beam(members, settings)
     inside = {member.seq for member in kept}
@@ -61,9 +61,13 @@ def find_ties(members: Sequence[Member], settings: SearchSettings) -> tuple[int,
         rivals = [member for member in kept if member.family == family]
         pairs += [(last, contender) for last in (*rivals[-1:], *kept[-1:])]
     undecided = {one.seq for pair in pairs if _overlap(*pair) for one in pair}
-    by_seq = {member.seq: member for member in members}
-    open_ones = [by_seq[seq] for seq in undecided if by_seq[seq].tie is None]
+    by_seq = {member.seq: member for member in members if _is_measured(member)}
+    open_ones = [by_seq[seq] for seq in undecided & by_seq.keys() if by_seq[seq].tie is None]
     return tuple(member.seq for member in sorted(open_ones, key=lambda one: one.order))
+
+
+def _is_measured(member: Member) -> bool:
+    return member.timing is not None and member.timing.speedup_interval is not None
 
 
 def _fastest(candidates: Sequence[Member], settings: SearchSettings) -> list[Member]:

@@ -18,6 +18,7 @@ from kopt.kernels.profile_result import (
     ProfileResult,
 )
 from kopt.kernels.status import Provenance, Status
+from kopt.kernels.time_estimate import TimeEstimate
 from kopt.tools.facts.bench_facts import l2_words
 from kopt.tools.facts.compile_facts import mix_words
 from kopt.tools.facts.profile_facts import NOT_COUNTED, bound_words, dim_words, waits_words
@@ -168,9 +169,16 @@ def _time_lines(profile: ProfileResult) -> Iterator[Text]:
     time = f"{estimate.latency_us:.3f} us estimated"
     yield Text.assemble(
         f"Model: {time}" if profile.measured else (f"Time: {time}, not measured", "bold"),
-        f"{floor}; mostly {estimate.dominant}; largest parts in us, which may overlap: {shares}",
+        f"{floor}{_by_counts(estimate)}; mostly {estimate.dominant}; largest parts in us, which may"
+        f" overlap: {shares}",
     )
     yield from (Text(f"  {assumption}", style="dim") for assumption in estimate.missing)
+
+
+def _by_counts(estimate: TimeEstimate) -> str:
+    """Return what the parts combine to, where the time is from the machine code."""
+    is_followed = estimate.method == "machine_code"
+    return f"; from machine code. Counts say {estimate.counts_us:.3f} us" if is_followed else ""
 
 
 def _launch_lines(launch: LaunchProfile) -> Iterator[Text]:

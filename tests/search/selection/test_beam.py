@@ -4,7 +4,7 @@ import pytest
 
 from kopt.config.search_settings import SearchSettings
 from kopt.kernels.status import Status
-from kopt.search.records.evaluation import FAMILY_CONTRADICTED, Evaluation
+from kopt.search.records.evaluation import FAMILY_CONTRADICTED, NOISE_FLOOR, Evaluation
 from kopt.search.records.members import Member
 from kopt.search.selection.beam import find_ties, select_beam
 from support.populations import choices, failed, member, passed, timed, with_value
@@ -174,6 +174,13 @@ def test_nobody_is_measured_a_third_time() -> None:
 
 def test_estimates_have_no_interval_to_narrow() -> None:
     assert find_ties([member(0, passed(1.0)), member(1, passed(1.0))], choices(1)) == ()
+
+
+def test_estimates_that_are_not_told_apart_are_not_made_again() -> None:
+    members = [
+        member(seq, with_value(passed(us), NOISE_FLOOR, 0.02)) for seq, us in enumerate((2.0, 2.01))
+    ]
+    assert find_ties(members, choices()) == ()
 
 
 def test_nothing_is_tied_where_nothing_passed() -> None:

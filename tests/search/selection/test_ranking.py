@@ -1,10 +1,10 @@
 """The order of candidates: by what is proven, then by simplicity."""
 
 from kopt.kernels.status import Status
-from kopt.search.records.evaluation import Evaluation
+from kopt.search.records.evaluation import NOISE_FLOOR, Evaluation
 from kopt.search.records.members import Member
 from kopt.search.selection.ranking import rank
-from support.populations import failed, member, passed, timed
+from support.populations import failed, member, passed, timed, with_value
 
 
 def _seqs(members: list[Member]) -> list[int]:
@@ -43,6 +43,17 @@ def test_equal_estimates_go_to_fewer_registers_then_the_shorter_source() -> None
         member(2, passed(1.0, registers=32), source="short"),
     ]
     assert _seqs(rank(members)) == [2, 1, 0]
+
+
+def test_estimates_within_their_resolution_go_to_the_simpler_one() -> None:
+    def estimated(seq: int, latency_us: float, registers: int) -> Member:
+        evaluation = passed(latency_us, registers=registers)
+        return member(seq, with_value(evaluation, NOISE_FLOOR, 0.02))
+
+    near = [estimated(0, 2.000, 64), estimated(1, 2.015, 32)]
+    apart = [estimated(0, 2.000, 64), estimated(1, 2.050, 32)]
+    assert [one.seq for one in rank(near)] == [1, 0]
+    assert [one.seq for one in rank(apart)] == [0, 1]
 
 
 def test_who_says_nothing_of_registers_is_the_least_simple() -> None:

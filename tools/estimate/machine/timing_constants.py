@@ -33,7 +33,7 @@ class Clocks:
     """From the last arrival at a barrier of a block until its warps go on. Fitted."""
     cluster_barrier: float = 250
     """Estimated."""
-    cluster: float = 230
+    cluster: float = 350
     """A store to the shared memory of another block of the cluster, until it has arrived. Fitted;
     a load of it takes some 180 clocks: ibid."""
     fetch: float = 3
@@ -42,19 +42,19 @@ class Clocks:
     """The first line. Estimated."""
     block_start: float = 0
     """From the end of a block to the start of the next on its place. Fitted."""
-    intake: float = 48
-    """Bytes from L2 to one SM. Fitted; 64 is the peak: NVIDIA A100 architecture white paper."""
-    l2_bytes: float = 2000
+    intake: float = 64
+    """Bytes from L2 to one SM. Source: NVIDIA A100 architecture white paper; a fit keeps it."""
+    l2_bytes: float = 4500
     """Bytes of the whole L2. Fitted; 5,120 is the peak by the same paper."""
-    dram_efficiency: float = 0.75
+    dram_efficiency: float = 0.82
     """Share of the data sheet's bandwidth that short kernels reach. Fitted."""
     launch_us: float = 0.75
     """An empty launch, without programmatic dependent launch. Fitted."""
     completion_us: float = 0.6
     """From the end of a launch until one that waits for it goes on. Fitted."""
-    early_launch_us: float = 0.5
+    early_launch_us: float = 0.7
     """From the last trigger to the start of the dependent launch. Fitted."""
-    early_placement_us: float = 0.3
+    early_placement_us: float = 0.15
     """What a launch loses whose blocks, one on most SMs, are placed beside those of the launch
     before. Fitted."""
 

@@ -7,7 +7,7 @@ import hashlib
 import pickle
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from pathlib import Path
 from statistics import median
@@ -83,7 +83,7 @@ def kept_programs(parts: list[str]) -> list[KeptProgram]:
 
 
 def _with_time(one: KeptProgram, time_us: float) -> KeptProgram:
-    return KeptProgram(**{**vars(one), "measured_us": time_us})
+    return replace(one, measured_us=time_us)
 
 
 def _is_wanted(one: TriedCandidate, parts: list[str]) -> bool:

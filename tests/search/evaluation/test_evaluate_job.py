@@ -18,6 +18,10 @@ from kopt.tools.sim.device import SimDevice
 from support.checked_jobs import checked, job
 
 
+def unfollowed(*_: object) -> None:
+    """Stand for machine code that cannot be followed."""
+
+
 @pytest.fixture
 def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function that evaluates a tune choice whose check has the given fields."""
@@ -33,7 +37,7 @@ def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             return checked(request, tmp_path / "cubin", **fields)
 
         monkeypatch.setattr(module, "check_candidate", stand_in)
-        monkeypatch.setattr(module, "follow_plan", lambda *_: None)  # the cubin is made up
+        monkeypatch.setattr(module, "follow_plan", unfollowed)  # the cubin is made up
         settings = Settings(tmp_path)
         place = EvaluationSite(
             SimDevice(settings), None, settings, open_artifacts(tmp_path), say=said.append

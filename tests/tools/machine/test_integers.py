@@ -19,6 +19,13 @@ def _signed(word: int) -> int:
     return word - (1 << 32) if word >> 31 else word
 
 
+def _values(formula: str) -> list[int]:
+    """Return what a formula of `a`, `b` and `c` is in each lane, in Python's integers."""
+    names = {"signed": _signed}
+    lanes = (dict(zip("abc", map(int, words), strict=True)) for words in zip(A, B, C, strict=True))
+    return [int(eval(formula, names, values)) for values in lanes]
+
+
 def _word(text: str, name: str = "R0") -> list[int]:
     found = carried_out(text, {"R1": A, "R2": B, "R3": C}).word(name)
     assert found is not None
@@ -28,46 +35,39 @@ def _word(text: str, name: str = "R0") -> list[int]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("IADD3 R0,R1,R2,R3", lambda a, b, c: a + b + c),
-        ("IADD3 R0,R1,-R2,R3", lambda a, b, c: a - b + c),
-        ("IADD3 R0,R1,~R2,RZ", lambda a, b, c: a + ~b),
-        ("VIADD R0,R1,-0x4", lambda a, b, c: a - 4),
-        ("IMAD R0,R1,R2,R3", lambda a, b, c: a * b + c),
-        ("IMAD.HI.U32 R0,R1,R2,RZ", lambda a, b, c: a * b >> 32),
-        ("IMAD.HI R0,R1,R2,RZ", lambda a, b, c: _signed(a) * _signed(b) >> 32),
-        ("IMAD.WIDE.U32 R4,R1,0x1,RZ", None),
-        ("LEA R0,R1,R2,0x4", lambda a, b, c: (a << 4) + b),
-        ("LEA.HI R0,R1,R2,RZ,0x4", lambda a, b, c: (a >> 28) + b),
-        ("LOP3.LUT R0,R1,R2,R3,0xc0,!PT", lambda a, b, c: a & b),
-        ("LOP3.LUT R0,R1,R2,R3,0xfe,!PT", lambda a, b, c: a | b | c),
-        ("LOP3.LUT R0,R1,R2,R3,0x96,!PT", lambda a, b, c: a ^ b ^ c),
-        ("SHF.L.U32 R0,R1,0x5,RZ", lambda a, b, c: a << 5),
-        ("SHF.R.U32.HI R0,RZ,0x7,R1", lambda a, b, c: a >> 7),
-        ("SHF.R.S32.HI R0,RZ,0x1f,R1", lambda a, b, c: _signed(a) >> 31),
-        ("SHF.L.U64.HI R0,R1,0x3,R2", lambda a, b, c: (b << 32 | a) << 3 >> 32),
-        ("SHF.R.U64 R0,R1,0x3,R2", lambda a, b, c: (b << 32 | a) >> 3),
-        ("PRMT R0,R1,0x5410,R2", lambda a, b, c: a & 0xFFFF | b << 16),
-        ("VIMNMX R0,R1,R2,PT", lambda a, b, c: min(_signed(a), _signed(b))),
-        ("VIMNMX.U32 R0,R1,R2,!PT", lambda a, b, c: max(a, b)),
-        ("IABS R0,R1", lambda a, b, c: abs(_signed(a))),
-        ("MOV R0,0x12345678", lambda a, b, c: 0x12345678),
+        ("IADD3 R0,R1,R2,R3", "a + b + c"),
+        ("IADD3 R0,R1,-R2,R3", "a - b + c"),
+        ("IADD3 R0,R1,~R2,RZ", "a + ~b"),
+        ("VIADD R0,R1,-0x4", "a - 4"),
+        ("IMAD R0,R1,R2,R3", "a * b + c"),
+        ("IMAD.HI.U32 R0,R1,R2,RZ", "a * b >> 32"),
+        ("IMAD.HI R0,R1,R2,RZ", "signed(a) * signed(b) >> 32"),
+        ("LEA R0,R1,R2,0x4", "(a << 4) + b"),
+        ("LEA.HI R0,R1,R2,RZ,0x4", "(a >> 28) + b"),
+        ("LOP3.LUT R0,R1,R2,R3,0xc0,!PT", "a & b"),
+        ("LOP3.LUT R0,R1,R2,R3,0xfe,!PT", "a | b | c"),
+        ("LOP3.LUT R0,R1,R2,R3,0x96,!PT", "a ^ b ^ c"),
+        ("SHF.L.U32 R0,R1,0x5,RZ", "a << 5"),
+        ("SHF.R.U32.HI R0,RZ,0x7,R1", "a >> 7"),
+        ("SHF.R.S32.HI R0,RZ,0x1f,R1", "signed(a) >> 31"),
+        ("SHF.L.U64.HI R0,R1,0x3,R2", "(b << 32 | a) << 3 >> 32"),
+        ("SHF.R.U64 R0,R1,0x3,R2", "(b << 32 | a) >> 3"),
+        ("PRMT R0,R1,0x5410,R2", "a & 0xFFFF | b << 16"),
+        ("VIMNMX R0,R1,R2,PT", "min(signed(a), signed(b))"),
+        ("VIMNMX.U32 R0,R1,R2,!PT", "max(a, b)"),
+        ("IABS R0,R1", "abs(signed(a))"),
+        ("MOV R0,0x12345678", "0x12345678"),
     ],
 )
-def test_result_is_that_of_integers(text: str, expected: object) -> None:
-    if not callable(expected):
-        assert _word(text, "R4") == [int(a) for a in A]
-        return
-    wanted = [expected(int(a), int(b), int(c)) & MASK for a, b, c in zip(A, B, C, strict=True)]
-    assert _word(text) == wanted
+def test_result_is_that_of_integers(text: str, expected: str) -> None:
+    assert _word(text) == [value & MASK for value in _values(expected)]
 
 
 def test_carry_leads_from_the_lower_half_to_the_upper() -> None:
     lanes = carried_out("IADD3 R0,P1,R1,R2,RZ", {"R1": A, "R2": B})
     carry = lanes.flag("P1")
     assert carry is not None
-    assert [bool(one) for one in carry] == [
-        int(a) + int(b) > MASK for a, b in zip(A, B, strict=True)
-    ]
+    assert [int(one) for one in carry] == _values(f"a + b > {MASK}")
 
 
 def test_product_of_64_bits_fills_a_pair() -> None:
@@ -76,23 +76,22 @@ def test_product_of_64_bits_fills_a_pair() -> None:
     )
     pair = lanes.double("R4")
     assert pair is not None
-    wanted = [_signed(int(a)) * _signed(int(b)) + 7 for a, b in zip(A, B, strict=True)]
-    assert [int(one) for one in pair] == wanted
+    assert [int(one) for one in pair] == _values("signed(a) * signed(b) + 7")
 
 
 @pytest.mark.parametrize(
     ("text", "holds"),
     [
-        ("ISETP.LT.AND P0,PT,R1,R2,PT", lambda a, b: _signed(a) < _signed(b)),
-        ("ISETP.GE.U32.AND P0,PT,R1,R2,PT", lambda a, b: a >= b),
-        ("ISETP.NE.OR P0,PT,R1,R2,PT", lambda a, b: True),
-        ("ISETP.EQ.AND P0,PT,R1,R2,!PT", lambda a, b: False),
+        ("ISETP.LT.AND P0,PT,R1,R2,PT", "signed(a) < signed(b)"),
+        ("ISETP.GE.U32.AND P0,PT,R1,R2,PT", "a >= b"),
+        ("ISETP.NE.OR P0,PT,R1,R2,PT", "True"),
+        ("ISETP.EQ.AND P0,PT,R1,R2,!PT", "False"),
     ],
 )
-def test_comparison_is_signed_unless_it_says_otherwise(text: str, holds: object) -> None:
+def test_comparison_is_signed_unless_it_says_otherwise(text: str, holds: str) -> None:
     flag = carried_out(text, {"R1": A, "R2": B}).flag("P0")
-    assert flag is not None and callable(holds)
-    assert [bool(one) for one in flag] == [holds(int(a), int(b)) for a, b in zip(A, B, strict=True)]
+    assert flag is not None
+    assert [int(one) for one in flag] == _values(holds)
 
 
 @pytest.mark.parametrize(

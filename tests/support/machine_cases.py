@@ -12,7 +12,7 @@ from kopt.kernels.roofline import workload_bytes
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.estimate.machine.instructions import NO_SCOREBOARD, Instruction
 from kopt.tools.estimate.machine.lanes import ALL, Flags, Lanes, Words
-from kopt.tools.estimate.machine.moves import EFFECTS, forget
+from kopt.tools.estimate.machine.moves import effect_of
 from kopt.tools.estimate.machine.stage import FollowedPlan, follow_plan
 
 KERNEL = "silu_and_mul_b8xh14336"
@@ -53,7 +53,7 @@ def carried_out(text: str, registers: Mapping[str, Words], active: Flags = ALL) 
     lanes = Lanes({})
     for name, words in registers.items():
         lanes.write(name, words, ALL)
-    EFFECTS.get(one.operation, forget)(lanes, one, active)
+    effect_of(one)(lanes, one, active)
     return lanes
 
 

@@ -3,8 +3,11 @@
 import pytest
 
 from kopt.config.settings import Settings
+from kopt.tools.estimate.machine.lanes import ALL, Lanes, filled
+from kopt.tools.estimate.machine.moves import Place
+from kopt.tools.estimate.machine.warp_path import WarpPath
 from kopt.tools.estimate.stage import RESOLUTION
-from support.machine_cases import followed
+from support.machine_cases import followed, instruction
 
 COPY = """
   const uint4* from = reinterpret_cast<const uint4*>(input);
@@ -94,3 +97,70 @@ def test_blackwell_code_is_followed_as_well(settings: Settings) -> None:
     visits = launch.path.followed[0][0]
     assert sum(launch.path.code[v.index].operation == "LDG" for v in visits) == 7
     assert not launch.path.is_cut
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a"])
+def test_loop_over_a_quotient_runs_as_often_as_it_says(arch: str, settings: Settings) -> None:
+    body = """
+  const unsigned n = unsigned(H * 5) / unsigned(H / 4 + blockIdx.x);
+#pragma unroll 1
+  for (unsigned i = 0; i < n; ++i) out[i * H + threadIdx.x] = input[i];
+"""
+    launch = followed(body, settings, arch).launches[0]
+    visits = launch.path.followed[0][0]
+    assert sum(launch.path.code[v.index].operation == "STG" for v in visits) == 20
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a"])
+def test_what_is_loaded_is_not_what_stood_there_before(arch: str, settings: Settings) -> None:
+    body = """
+  __shared__ int n[2];
+  if (threadIdx.x < 2) n[threadIdx.x] = input[threadIdx.x] > __float2bfloat16(0.5f);
+  __syncthreads();
+  out[n[threadIdx.x & 1] * 4096 + threadIdx.x] = input[0];
+"""
+    launch = followed(body, settings, arch).launches[0]
+    loads = [one for one in launch.path.code if one.operation in ("LDS", "LDG")]
+    assert loads
+    assert all("[" not in one.operands[0] for one in loads)
+
+
+def test_function_that_is_called_counts(base_us: float, settings: Settings) -> None:
+    called = """
+  struct Slow {
+    static __device__ __noinline__ int sum(int n, const __nv_bfloat16* from) {
+      return n < 2 ? int(from[n]) : sum(n - 1, from) + sum(n - 2, from);
+    }
+  };
+  out[threadIdx.x] = __int2bfloat16_rn(Slow::sum(8, input));
+"""
+    assert _us(COPY + called, settings) > base_us + 3
+
+
+@pytest.mark.parametrize("text", ["BRX R2", "RET.REL.NODEC R2,0x0", "CALL.ABS.NOINC R2"])
+def test_way_by_a_register_that_is_not_known_is_cut(text: str) -> None:
+    code = (instruction(text), instruction("EXIT", address=16))
+    place = Place((filled(0), filled(0), filled(0)), (0, 0, 0))
+    assert WarpPath(code, Lanes({}), place, ALL).follow().is_cut
+
+
+def test_asynchronous_copy_reads_where_it_copies_from(settings: Settings) -> None:
+    body = """
+  __shared__ uint4 tile[256];
+  const uint4* from = reinterpret_cast<const uint4*>(input);
+  const unsigned to = __cvta_generic_to_shared(tile + threadIdx.x);
+#pragma unroll 1
+  for (int i = 0; i < 7; ++i)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+                 :: "r"(to), "l"(from + i * 256 + threadIdx.x));
+  asm volatile("cp.async.wait_all;");
+  reinterpret_cast<uint4*>(out)[threadIdx.x] = tile[threadIdx.x];
+"""
+    launch = followed(body, settings).launches[0]
+    sectors = {
+        sector
+        for visit in launch.path.followed[0][0]
+        if launch.path.code[visit.index].operation == "LDGSTS" and visit.access is not None
+        for sector in visit.access.sectors
+    }
+    assert len(sectors) == 7 * 16

@@ -5,8 +5,9 @@ import random
 import numpy as np
 import pytest
 
-from kopt.tools.estimate.machine.lanes import LANES, WARP, filled
-from support.machine_cases import carried_out
+from kopt.tools.estimate.machine.lanes import ALL, LANES, WARP, filled
+from kopt.tools.estimate.machine.moves import effect_of
+from support.machine_cases import carried_out, instruction
 
 MASK = 0xFFFFFFFF
 _RANDOM = random.Random(3)
@@ -38,10 +39,12 @@ def _word(text: str, name: str = "R0") -> list[int]:
         ("IADD3 R0,R1,R2,R3", "a + b + c"),
         ("IADD3 R0,R1,-R2,R3", "a - b + c"),
         ("IADD3 R0,R1,~R2,RZ", "a + ~b"),
+        ("IADD3.X R0,R1,-0x1,RZ,!PT,!PT", "a - 1"),
         ("VIADD R0,R1,-0x4", "a - 4"),
         ("IMAD R0,R1,R2,R3", "a * b + c"),
         ("IMAD.HI.U32 R0,R1,R2,RZ", "a * b >> 32"),
         ("IMAD.HI R0,R1,R2,RZ", "signed(a) * signed(b) >> 32"),
+        ("IMAD.HI.U32 R0,R1,R2,R2", "a * b + (c << 32 | b) >> 32"),
         ("LEA R0,R1,R2,0x4", "(a << 4) + b"),
         ("LEA.HI R0,R1,R2,RZ,0x4", "(a >> 28) + b"),
         ("LOP3.LUT R0,R1,R2,R3,0xc0,!PT", "a & b"),
@@ -55,6 +58,7 @@ def _word(text: str, name: str = "R0") -> list[int]:
         ("PRMT R0,R1,0x5410,R2", "a & 0xFFFF | b << 16"),
         ("VIMNMX R0,R1,R2,PT", "min(signed(a), signed(b))"),
         ("VIMNMX.U32 R0,R1,R2,!PT", "max(a, b)"),
+        ("VIMNMX R0,PT,PT,R1,R2,PT", "min(signed(a), signed(b))"),
         ("IABS R0,R1", "abs(signed(a))"),
         ("MOV R0,0x12345678", "0x12345678"),
     ],
@@ -114,3 +118,46 @@ def test_division_by_a_reciprocal_is_exact_enough_for_its_correction() -> None:
     word = lanes.word("R0")
     assert word is not None
     assert float(np.uint32(word[0]).view(np.float32)) == 7168.0
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("IADD.64 R0,R2,R4", ("R0", "R1")),
+        ("UIADD3.64 UR0,UPT,UPT,UR2,UR4,URZ", ("UR0", "UR1")),
+        ("I2F.F64 R0,R2", ("R0", "R1")),
+        ("F2I.FLOOR.NTZ R0,R2", ("R0",)),
+        ("F2I.S64.TRUNC R0,R2", ("R0", "R1")),
+        ("MUFU.RCP R0,-R2", ("R0",)),
+        ("HFMA2.MMA.BF16_V2 R0,-RZ,RZ,1,1", ("R0",)),
+        ("LDC.U8 R0,c[0x0][0x0]", ("R0",)),
+        ("LDG.E.ENL2.256 R0,R4,desc[UR4][R8.64]", ("R0", "R3", "R4", "R7")),
+        ("LDSM.16.M88.4 R0,[R8]", ("R0", "R3")),
+        ("PRMT.RC16 R0,R1,0x1,RZ", ("R0",)),
+        ("SHF.R.U64 R0,R2,0x28,R3", ("R0",)),
+        ("IMAD R0,R1.H0_H0,R2,RZ", ("R0",)),
+    ],
+)
+def test_form_that_is_not_known_leaves_no_result(text: str, written: tuple[str, ...]) -> None:
+    before = {f"{kind}{number}": A for kind in ("R", "UR") for number in range(10)}
+    lanes = carried_out(text, before)
+    assert [lanes.word(name) for name in written] == [None] * len(written)
+
+
+@pytest.mark.parametrize("text", ["R2P PR,R1,0x7f", "ISETP.LT.U64.AND P1,PT,R2,R4,PT"])
+def test_predicates_of_a_form_that_is_not_known_are_not_known(text: str) -> None:
+    lanes = carried_out("ISETP.EQ.AND P1,PT,R1,R1,PT", {"R1": A})
+    one = instruction(text)
+    effect_of(one)(lanes, one, ALL)
+    assert lanes.flag("P1") is None
+
+
+def test_scaled_register_of_an_address_is_multiplied() -> None:
+    lanes = carried_out("MOV R1,R1", {"R1": filled(3)})
+    found = lanes.address("[R1.X4+0x10]")
+    assert found is not None and int(found[0]) == 28
+
+
+def test_integer_that_no_float_holds_is_clipped() -> None:
+    word = carried_out("F2I.U32.TRUNC R0,R1", {"R1": filled(0x7F000000)}).word("R0")
+    assert word is not None and int(word[0]) == MASK

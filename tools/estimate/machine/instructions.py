@@ -10,14 +10,17 @@ section 2.1; the same in compute capability 9.0 and 10.0.
 """
 
 import json
+import re
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
 NO_SCOREBOARD = 7
 INSTRUCTION_BYTES = 16
+_JOINED = re.compile(r"(?<![\w.])(U?[RP](?:\d+|Z|T))\[")
+"""A destination that nvdisasm does not part from its address: `R3[R2.64]`."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class Instruction:
 
     @cached_property
     def target(self) -> int | None:
-        """The address that a branch or call leads to; None where a register has it."""
+        """The address that a branch or call leads to, or adds to a register; None: not told."""
         try:
             return int(self.operands[-1], 16)
         except (IndexError, ValueError):
@@ -62,15 +65,24 @@ def read_instructions(
         ValueError: `listing` is not its [metadata, functions].
     """
     _, functions = cast(tuple[Any, list[dict[str, Any]]], json.loads(listing))
-    found: dict[str, list[Instruction]] = {}
+    parts: dict[str, list[dict[str, Any]]] = {}
     kernel = ""
     for function in functions:
         if function["start"] == 0:  # what follows at other offsets is called by this one
             kernel = str(function["function-name"])
-        if kernel in code:
-            words = list(struct.iter_unpack("<QQ", code[kernel]))
-            found.setdefault(kernel, []).extend(_of_function(function, words))
-    return {name: tuple(instructions) for name, instructions in found.items()}
+        parts.setdefault(kernel, []).append(function)
+    return {name: tuple(_of_kernel(parts[name], code[name])) for name in parts if name in code}
+
+
+def _of_kernel(functions: list[dict[str, Any]], code: bytes) -> Iterator[Instruction]:
+    starts = {str(one["function-name"]): f"{one['start']:#x}" for one in functions}
+    words = list(struct.iter_unpack("<QQ", code))
+    for function in functions:
+        for one in _of_function(function, words):
+            if one.operation in ("CALL", "RET") and one.operands:
+                *registers, name = one.operands
+                one = replace(one, operands=(*registers, starts.get(name, name)))
+            yield one
 
 
 def _of_function(function: dict[str, Any], words: list[tuple[Any, ...]]) -> Iterator[Instruction]:
@@ -94,7 +106,7 @@ def _of_function(function: dict[str, Any], words: list[tuple[Any, ...]]) -> Iter
 def _split(operands: str) -> Iterator[str]:
     """Yield operands at the commas outside of brackets, without reuse hints."""
     depth, start = 0, 0
-    text = operands.replace(".reuse", "") + ","
+    text = _JOINED.sub(r"\1,[", operands.replace(".reuse", "")) + ","
     for place, letter in enumerate(text):
         depth += (letter in "[(") - (letter in "])")
         if letter == "," and depth == 0:

@@ -27,10 +27,11 @@ def _sum(lanes: Lanes, values: Sequence[str], carries: Sequence[str]) -> Words |
     """Return a sum of 32-bit words, which may have more bits; `carries` are added."""
     total = np.zeros(WARP, dtype=np.int64)
     for text in values:
-        word = lanes.word(text.lstrip("-~"))
+        is_number = text.lstrip("-~")[:1].isdigit()
+        word = lanes.word(text if is_number else text.lstrip("-~"))
         if word is None:
             return None
-        if text[:1] in "-~":
+        if text[:1] in "-~" and not is_number:
             word = ~word & MASK
             # With a carry read, its 1 is the carry.
             word = word + 1 if text.startswith("-") and not carries else word
@@ -58,21 +59,20 @@ def add_two(lanes: Lanes, one: Instruction, active: Flags) -> None:
 
 
 def multiply_add(lanes: Lanes, one: Instruction, active: Flags) -> None:
-    """IMAD and UIMAD: a * b + c; WIDE to a pair of registers, HI the upper half."""
+    """IMAD and UIMAD: a * b + c; WIDE to a pair of registers, HI its upper half, with c a pair."""
     written, values, read = _arguments(one.operands[1:])
     is_wide, is_high = "WIDE" in one.modifiers, "HI" in one.modifiers
-    product = _product(
-        lanes, values[:2], is_signed=(is_wide or is_high) and "U32" not in one.modifiers
-    )
-    third = lanes.double(values[2]) if is_wide else lanes.word(values[2])
+    is_pair = is_wide or is_high
+    product = _product(lanes, values[:2], is_signed=is_pair and "U32" not in one.modifiers)
+    third = lanes.double(values[2]) if is_pair else lanes.word(values[2])
+    carries = _sum(lanes, (), read if "X" in one.modifiers else ())
     total: Words | None = None
-    if product is not None and third is not None:
-        low = product >> 32 & MASK if is_high else product if is_wide else product & MASK
-        carries = _sum(lanes, (), read if "X" in one.modifiers else ())
-        total = None if carries is None else low + third + carries
-    (lanes.write_double if is_wide else lanes.write)(one.operands[0], total, active)
+    if product is not None and third is not None and carries is not None:
+        total = (product if is_pair else product & MASK) + third + carries
+    result = total >> 32 if is_high and total is not None else total
+    (lanes.write_double if is_wide else lanes.write)(one.operands[0], result, active)
     for flag in written:
-        carry = None if total is None or is_wide else total >> 32 > 0
+        carry = None if total is None or is_pair else total >> 32 > 0
         lanes.set_flag(flag, carry, active)
 
 
@@ -140,6 +140,8 @@ def funnel_shift(lanes: Lanes, one: Instruction, active: Flags) -> None:
     low, count, high = (lanes.word(text) for text in one.operands[1:4])
     is_left, keeps_high = "L" in one.modifiers, "HI" in one.modifiers
     needs_low, needs_high = is_left or not keeps_high, not is_left or keeps_high
+    if one.modifiers & {"S64", "U64"} and count is not None and bool((count > 32).any()):
+        count = None
     if count is None or (needs_low and low is None) or (needs_high and high is None):
         lanes.write(one.operands[0], None, active)
         return
@@ -220,8 +222,10 @@ def select(lanes: Lanes, one: Instruction, active: Flags) -> None:
 
 def extremum(lanes: Lanes, one: Instruction, active: Flags) -> None:
     """IMNMX, VIMNMX: the lesser word where the predicate holds, else the greater."""
-    first, second = lanes.word(one.operands[1]), lanes.word(one.operands[2])
-    flag = lanes.flag(one.operands[-1])
+    written, values, read = _arguments(one.operands[1:])
+    first, second, flag = lanes.word(values[0]), lanes.word(values[1]), lanes.flag(read[0])
+    for name in written:
+        lanes.set_flag(name, None, active)
     if first is None or second is None or flag is None:
         lanes.write(one.operands[0], None, active)
         return
@@ -237,7 +241,7 @@ def extremum(lanes: Lanes, one: Instruction, active: Flags) -> None:
 def permute(lanes: Lanes, one: Instruction, active: Flags) -> None:
     """PRMT: each byte one of eight, or the sign of one."""
     low, chosen, high = (lanes.word(text) for text in one.operands[1:4])
-    if low is None or chosen is None or high is None:
+    if low is None or chosen is None or high is None or one.modifiers:
         lanes.write(one.operands[0], None, active)
         return
     pair = low | high << 32

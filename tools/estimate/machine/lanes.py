@@ -23,6 +23,8 @@ ALL: Flags = np.ones(WARP, dtype=np.bool_)
 _REGISTER = re.compile(r"(U?R)(\d+|Z)")
 _CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+)\]")
 _PREDICATE = re.compile(r"!?U?P[\dT]")
+_SCALES = {"": 1, "64": 1, "U32": 1, "X4": 4, "X8": 8, "X16": 16}
+"""What a register of an address counts for, by its suffix."""
 
 
 def is_predicate(operand: str) -> bool:
@@ -80,11 +82,11 @@ class Lanes:
         return value
 
     def _plain(self, text: str) -> Words | None:
-        constant = _CONSTANT.match(text)
+        constant = _CONSTANT.fullmatch(text)
         if constant is not None:
             found = self.constants.get(int(constant[1], 16))
             return None if found is None else filled(found)
-        register = _REGISTER.match(text)
+        register = _REGISTER.fullmatch(text)
         if register is not None:
             return filled(0) if register[2] == "Z" else self._words.get(register[0])
         try:
@@ -94,15 +96,15 @@ class Lanes:
 
     def double(self, operand: str) -> Words | None:
         """Return the 64 bits of a pair of registers or constants; None if one is unknown."""
-        constant = _CONSTANT.match(operand)
+        constant = _CONSTANT.fullmatch(operand)
         if constant is not None:
             offset = int(constant[1], 16)
             low, high = self.constants.get(offset), self.constants.get(offset + 4)
             known = low is not None and high is not None
             return np.full(WARP, low | high << 32, np.int64) if known else None  # type: ignore[operator]
-        register = _REGISTER.match(operand)
+        register = _REGISTER.fullmatch(operand)
         if register is None:
-            return self.word(operand)
+            return None if operand[:1] in "-~" else self.word(operand)
         lower, upper = self.word(register[0]), self.word(register_after(register[0], 1))
         return None if lower is None or upper is None else lower | upper << 32
 
@@ -148,10 +150,12 @@ class Lanes:
         inner = operand[operand.rindex("[") + 1 : operand.rindex("]")]
         total = np.zeros(WARP, dtype=np.int64)
         for sign, part in re.findall(r"([+-]?)([^+-]+)", inner):
-            is_wide = ".64" in part or (part.startswith("UR") and ".64" in inner)
-            value = self.double(part) if is_wide else self.word(part.partition(".")[0])
-            if value is None:
+            name, _, suffix = part.partition(".")
+            is_wide = suffix == "64" or (part.startswith("UR") and ".64" in inner)
+            value = self.double(name) if is_wide else self.word(name)
+            if value is None or suffix not in _SCALES:
                 return None
+            value = value * _SCALES[suffix]
             total = total - value if sign == "-" else total + value
         return total
 

@@ -43,7 +43,8 @@ def access_of(lanes: Lanes, one: Instruction, active: Flags, serial: int) -> War
     width = next((_WIDTHS[name] for name in one.modifiers if name in _WIDTHS), _BANK_BYTES)
     if one.operation in LOCAL:  # side by side in L1, which is made of the same memory
         return WarpAccess(passes=max(1, width // _BANK_BYTES))
-    text = next((name for name in one.operands if "[" in name), None)
+    texts = [name for name in one.operands if "[" in name]
+    text = texts[one.operation == "LDGSTS"] if texts else None  # behind where it goes to
     place = None if text is None else lanes.address(text)
     count = int(active.sum())
     if place is None:  # as if lanes stood side by side

@@ -2,7 +2,7 @@
 
 Lanes that part at a branch go on one after the other, those at the lowest address first, and so
 meet again. A branch or an end that hangs on data is not taken: what is rare stands behind branches.
-One that comes again and again is taken at last, so that every way ends.
+One that comes again and again is taken each 64th time, so that a wait for data ends.
 """
 
 from dataclasses import dataclass, field
@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .instructions import INSTRUCTION_BYTES, Instruction
-from .lanes import ALL, WARP, Flags, Lanes
-from .moves import EFFECTS, Place, forget
+from .lanes import ALL, WARP, Flags, Lanes, Words
+from .moves import Place, effect_of, forget
 from .requests import WarpAccess, access_of
 
 MAX_VISITS = 60_000
 """Instructions of one warp that are followed; a longer way is cut there."""
 _PATIENCE = 64
 _ENDED = 1 << 40
+_NOWHERE = -1
+_BY_REGISTER = frozenset({"BRX", "BRXU", "JMX", "JMXU", "JMP"})
 _SPECIAL = frozenset({"S2R", "S2UR"})
 
 
@@ -45,15 +47,14 @@ class WarpPath:
     is_cut: bool = False
     """Whether the way was longer than is followed, or went where no code is known."""
     _seen: dict[int, int] = field(default_factory=dict[int, int])
-    _returns: list[int] = field(default_factory=list[int])
 
-    def follow(self) -> "WarpPath":
-        """Go to the end and return itself."""
+    def follow(self, most: int = MAX_VISITS) -> "WarpPath":
+        """Go to the end, or for `most` instructions, and return itself."""
         at = {one.address: number for number, one in enumerate(self.code)}
         counters = np.where(self.present, 0, _ENDED)
         while (address := int(counters.min())) < _ENDED:
             index = at.get(address)
-            if index is None or len(self.visits) >= MAX_VISITS:
+            if index is None or len(self.visits) >= most:
                 self.is_cut = True
                 break
             here = counters == address
@@ -63,27 +64,37 @@ class WarpPath:
                 counters = np.where(taken, target, counters)
         return self
 
-    def _step(self, index: int, here: Flags) -> tuple[Flags, int | None]:
+    def _step(self, index: int, here: Flags) -> tuple[Flags, int | Words | None]:
         """Carry out one instruction; return the lanes that leave the order, and for where."""
         one = self.code[index]
         active = here & self._guard(one, one.guard) if one.guard else here
         match one.operation:
             case "EXIT":
-                target: int | None = _ENDED
+                target: int | Words | None = _ENDED
+            case "BRA" if "DIV" in one.modifiers:  # for lanes that have parted, rarely
+                active, target = ~ALL, None
             case "BRA":
                 for name in one.operands[:-1]:
                     active = active & self._guard(one, name)
                 target = _ENDED if one.target == one.address else one.target
-            case "CALL":
-                self._returns.append(one.address + INSTRUCTION_BYTES)
-                target = one.target
-            case "RET":
-                target = self._returns.pop() if self._returns else _ENDED
+            case "CALL" | "RET":
+                target = self._called(one)
+            case operation if operation in _BY_REGISTER:
+                target = _NOWHERE
             case _:
                 self._carry_out(index, one, active)
                 return active, None
         self.visits.append(Visit(index, int(here.sum())))
         return active, target
+
+    def _called(self, one: Instruction) -> int | Words:
+        """Return where a call or a return leads to, by a register that is known if by one."""
+        if one.target is None or "ABS" in one.modifiers:
+            return _NOWHERE
+        if len(one.operands) == 1:
+            return one.target
+        word = self.lanes.word(one.operands[0])
+        return _NOWHERE if word is None else word + one.target
 
     def _carry_out(self, index: int, one: Instruction, active: Flags) -> None:
         count = int(active.sum())
@@ -100,7 +111,7 @@ class WarpPath:
     def _take_effect(self, one: Instruction, active: Flags) -> None:
         """Carry out what is known; of operands in an unknown form the result is forgotten."""
         try:
-            EFFECTS.get(one.operation, forget)(self.lanes, one, active)
+            effect_of(one)(self.lanes, one, active)
         except (ValueError, IndexError, KeyError):
             forget(self.lanes, one, active)
 
@@ -113,4 +124,4 @@ class WarpPath:
             return ALL
         times = self._seen.get(one.address, 0) + 1
         self._seen[one.address] = times
-        return np.full(WARP, times > _PATIENCE, dtype=np.bool_)
+        return np.full(WARP, times % _PATIENCE == 0, dtype=np.bool_)

@@ -26,7 +26,7 @@ def work(clocks: int, waits: int = 0) -> WarpStep:
 def timed(warps: Sequence[Sequence[WarpStep]], blocks: int = 1, resident: int = 1) -> SmTiming:
     """Return the timing of equal blocks on one SM that has the whole memory of a hundredth."""
     memory = memory_share(GPU, 0.01, CLOCKS, {})
-    return time_sm([(0, 0)] * blocks, {0: warps}, resident, memory, CLOCKS)
+    return time_sm([0] * blocks, {0: warps}, resident, memory)
 
 
 def test_warp_waits_for_its_load_and_no_other() -> None:
@@ -105,3 +105,21 @@ def test_code_is_fetched_once() -> None:
     twice = timed([[lines, replace(work(10), lines=list(range(40)))]]).ended
     assert once > 40 * CLOCKS.fetch
     assert twice < once + 30
+
+
+def test_barrier_that_nobody_fills_leaves_no_work_out() -> None:
+    stuck = [work(10), WarpStep("barrier", 1, 1), work(5000)]
+    other = [work(10), WarpStep("cluster_barrier", 1, 1), work(5000)]
+    assert timed([stuck, other], blocks=2).ended > 2 * 5000
+    waits = [WarpStep("arrival", 1, 1), work(3), WarpStep("remote_store", 1, 1), work(5000)]
+    assert timed([waits]).ended > 5000
+
+
+def test_steps_beyond_those_that_are_simulated_go_on_at_the_same_pace() -> None:
+    steps = {0: [[load(0), work(100, waits=1)]]}
+    blocks = range(0, 132 * 4000, 132)
+    whole, part = (
+        time_sm(blocks, steps, 4, memory_share(GPU, 0.01, CLOCKS, {}), most).ended
+        for most in (1 << 30, 800)
+    )
+    assert abs(part / whole - 1) < 0.1

@@ -11,7 +11,7 @@ from kopt.kernels.plan import Launch
 from .instructions import Instruction
 from .lanes import LANES, MASK, WARP, Flags, Lanes
 from .moves import Place
-from .warp_path import Visit, WarpPath
+from .warp_path import MAX_VISITS, Visit, WarpPath
 
 MAX_BLOCKS = 8
 """Blocks that are followed, spread over those of the SM; the others go the way of the nearest."""
@@ -85,7 +85,7 @@ class LaunchPath:
 
     launch: Launch
     code: tuple[Instruction, ...]
-    blocks: tuple[int, ...]
+    blocks: range
     """Blocks of the SM, in their order."""
     followed: Mapping[int, BlockVisits]
     """The visits of the warps of some of them."""
@@ -100,20 +100,32 @@ class LaunchPath:
 
 
 def follow_launch(
-    launch: Launch, code: tuple[Instruction, ...], bank: ConstantBank, sm_count: int
+    launch: Launch,
+    code: tuple[Instruction, ...],
+    bank: ConstantBank,
+    sm_count: int,
+    most: int = MAX_FOLLOWED,
 ) -> LaunchPath:
-    """Follow the blocks of the busiest SM, every `sm_count`-th one."""
-    blocks = tuple(range(0, prod(launch.grid), sm_count))
+    """Follow the blocks of the busiest SM, every `sm_count`-th one.
+
+    Args:
+        launch: Its blocks are followed.
+        code: Its kernel.
+        bank: Its constants.
+        sm_count: SMs of the GPU.
+        most: Instructions, from which on warps and blocks go the way of those before.
+    """
+    blocks = range(0, prod(launch.grid), sm_count)
     count = min(len(blocks), MAX_BLOCKS)
     followed: dict[int, BlockVisits] = {}
-    is_cut, left = False, MAX_FOLLOWED
+    is_cut, left = False, most
     for number in (blocks[place * len(blocks) // count] for place in range(count)):
         warps: list[WarpVisits] = []
         for place in _warps(launch, number):
             if left <= 0 and warps:
                 warps.append(warps[-1])
                 continue
-            path = WarpPath(code, Lanes(bank.words), *place).follow()
+            path = WarpPath(code, Lanes(bank.words), *place).follow(min(MAX_VISITS, most))
             warps.append(tuple(path.visits))
             is_cut = is_cut or path.is_cut
             left -= len(path.visits)

@@ -9,7 +9,8 @@ from kopt.config.gpu_specs import GpuSpec
 
 from .launch_path import LaunchPath, buffer_of
 from .memory_share import memory_share
-from .sm_timing import BlockSteps, SmTiming, time_sm
+from .residents import BlockSteps
+from .sm_timing import MAX_STEPS, SmTiming, time_sm
 from .steps import steps_of
 from .timing_constants import Clocks
 
@@ -28,6 +29,8 @@ class TimedLaunch:
     unique_bytes: Mapping[str, int]
     """Bytes of each buffer, counted once."""
     gpu: GpuSpec
+    most_steps: int = MAX_STEPS
+    """Steps that are simulated."""
 
     def time_us(self, clocks: Clocks) -> float:
         """Return the time from one such launch to the next, on buffers that no cache holds.
@@ -46,20 +49,18 @@ class TimedLaunch:
         return max(work + clocks.completion_us, trigger + clocks.early_launch_us + before_wait)
 
     def _timing(self, clocks: Clocks) -> SmTiming:
-        followed = sorted(self.path.followed)
-        blocks = [
-            (one, min(followed, key=lambda model: abs(model - one))) for one in self.path.blocks
-        ]
+        blocks = self.path.blocks
         share = min(1.0, len(blocks) / self.path.grid_blocks)
         memory = memory_share(self.gpu, share, clocks, self._first_touches)
-        return time_sm(blocks, self._steps, self.resident, memory, clocks)
+        return time_sm(blocks, self._steps, self.resident, memory, self.most_steps)
 
     @cached_property
     def _steps(self) -> dict[int, BlockSteps]:
-        code = self.path.code
+        code, followed = self.path.code, self.path.followed
+        ways = {id(visits): visits for block in followed.values() for visits in block}
+        known = {key: steps_of(code, visits) for key, visits in ways.items()}
         return {
-            number: [steps_of(code, visits) for visits in block]
-            for number, block in self.path.followed.items()
+            number: [known[id(visits)] for visits in block] for number, block in followed.items()
         }
 
     @cached_property

@@ -7,56 +7,22 @@ the blocks of the SM of all blocks.
 """
 
 import heapq
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from .instructions import NO_SCOREBOARD
 from .launch_path import buffer_of
 from .memory_share import MemoryShare
+from .residents import BlockSteps, ResidentBlock, ResidentWarp
 from .steps import Kind, WarpStep
-from .timing_constants import Clocks
 
 _SCHEDULERS = 4
 _SECTOR_BYTES = 32
 _SECTORS_A_CLOCK = 4
 _OPERANDS_READ = 10
+MAX_STEPS = 150_000
+"""Steps that are simulated of a launch, if no other number is given: a second or less."""
 _BARRIERS: tuple[Kind, ...] = ("barrier", "cluster_barrier")
-
-BlockSteps = Sequence[Sequence[WarpStep]]
-
-
-@dataclass
-class _Block:
-    """A block that is resident."""
-
-    number: int
-    steps: BlockSteps
-    shift: int
-    """Blocks between it and the one whose steps it goes by: its sectors are others."""
-    is_first: bool
-    alive: int
-    remote_stores: int
-    """Warps that have not stored to other blocks of the cluster yet."""
-    waiting: dict[str, list["_Warp"]] = field(default_factory=lambda: defaultdict(list["_Warp"]))
-    sent: float = 0.0
-    """When the last of them did."""
-    triggered: float | None = None
-    stored: float = 0.0
-    """When the last store was through."""
-
-
-@dataclass
-class _Warp:
-    """A warp with the step that is next."""
-
-    block: _Block
-    steps: Sequence[WarpStep]
-    scheduler: int
-    serial: int
-    place: int = 0
-    boards: list[float] = field(default_factory=lambda: [0.0] * 6)
-    """When what was waited for is there, by scoreboard."""
 
 
 @dataclass
@@ -74,16 +40,19 @@ class SmTiming:
 class _Sm:
     def __init__(
         self,
-        blocks: Sequence[tuple[int, int]],
+        blocks: Sequence[int],
         steps: Mapping[int, BlockSteps],
         resident: int,
         memory: MemoryShare,
-        clocks: Clocks,
+        most: int,
     ) -> None:
         self._blocks, self._steps = blocks, steps
-        self._resident, self._memory, self._clocks = resident, memory, clocks
+        self._resident, self._memory, self._clocks = resident, memory, memory.clocks
+        self._most = most
         self._next = 0
-        self._events: list[tuple[float, int, _Warp]] = []
+        self._live: dict[int, ResidentBlock] = {}
+        self._done = 0
+        self._events: list[tuple[float, int, ResidentWarp]] = []
         self._serial = 0
         self._issue_free = [0.0] * _SCHEDULERS
         self._pipe_free: list[dict[int, float]] = [{} for _ in range(_SCHEDULERS)]
@@ -96,26 +65,50 @@ class _Sm:
     def run(self) -> SmTiming:
         for _ in range(min(self._resident, len(self._blocks))):
             self._start_block(0.0, is_first=True)
-        while self._events:
+        while self._events and self._done < self._most:
             now, _, warp = heapq.heappop(self._events)
             self._advance(warp, now)
-        self.timing.ended = max(self.timing.ended, self._memory.drained)
-        return self.timing
+            if not self._events:
+                self._release_stuck(now)
+        timing = self.timing
+        timing.ended = max(timing.ended, self._memory.drained)
+        if self._events:
+            ended = max(timing.ended, self._events[0][0]) * max(
+                1.0, self._steps_of_all / self._done
+            )
+            timing.triggered = timing.ended = ended
+        return timing
+
+    @property
+    def _steps_of_all(self) -> float:
+        known = [sum(map(len, warps)) for warps in self._steps.values()]
+        return len(self._blocks) * sum(known) / len(known)
+
+    def _release_stuck(self, now: float) -> None:
+        """Let go on who waits for what nobody is left to bring, so that no work is left out."""
+        stuck: list[ResidentWarp] = []
+        for block in self._live.values():
+            stuck += (warp for waiting in block.waiting.values() for warp in waiting)
+            block.waiting.clear()
+        for warp in stuck:
+            self._go_on(warp, now)
 
     def _start_block(self, now: float, *, is_first: bool) -> None:
-        number, model = self._blocks[self._next]
+        number = self._blocks[self._next]
+        model = min(self._steps, key=lambda known: abs(known - number))
         self._next += 1
         steps = self._steps[model]
         stores = sum(any(step.kind == "remote_store" for step in warp) for warp in steps)
-        block = _Block(number, steps, number - model, is_first, len(steps), stores)
+        block = ResidentBlock(number, steps, number - model, is_first, len(steps), stores)
+        self._live[id(block)] = block
         for warp in steps:
             self._serial += 1
-            self._push(now, _Warp(block, warp, self._serial % _SCHEDULERS, self._serial))
+            self._push(now, ResidentWarp(block, warp, self._serial % _SCHEDULERS, self._serial))
 
-    def _push(self, when: float, warp: _Warp) -> None:
+    def _push(self, when: float, warp: ResidentWarp) -> None:
         heapq.heappush(self._events, (when, warp.serial, warp))
 
-    def _advance(self, warp: _Warp, now: float) -> None:
+    def _advance(self, warp: ResidentWarp, now: float) -> None:
         step = warp.steps[warp.place]
         if step.waits:
             needed = max(time for b, time in enumerate(warp.boards) if step.waits >> b & 1)
@@ -131,14 +124,15 @@ class _Sm:
             return
         self._go_on(warp, max(on, later))
 
-    def _go_on(self, warp: _Warp, when: float) -> None:
+    def _go_on(self, warp: ResidentWarp, when: float) -> None:
         warp.place += 1
+        self._done += 1
         if warp.place < len(warp.steps):
             self._push(when, warp)
         else:
             self._end_warp(warp.block, when)
 
-    def _issue(self, warp: _Warp, step: WarpStep, now: float) -> float:
+    def _issue(self, warp: ResidentWarp, step: WarpStep, now: float) -> float:
         issued = max(now, self._issue_free[warp.scheduler])
         for line in step.lines:
             issued = max(issued, self._fetch(line, issued))
@@ -162,7 +156,7 @@ class _Sm:
             last = max(last, end - clocks)
         return last
 
-    def _carry_out(self, warp: _Warp, step: WarpStep, issued: float) -> float | None:
+    def _carry_out(self, warp: ResidentWarp, step: WarpStep, issued: float) -> float | None:
         """Do what a step does; return when the warp may go on, None if something else wakes it."""
         match step.kind:
             case "load" | "store" | "shared" | "shuffle":
@@ -177,7 +171,7 @@ class _Sm:
                 self._set(warp, step.sets, issued + self._clocks.of(step.latency))
         return 0.0
 
-    def _access(self, warp: _Warp, step: WarpStep, issued: float) -> None:
+    def _access(self, warp: ResidentWarp, step: WarpStep, issued: float) -> None:
         """Send an access through the load/store unit."""
         is_global = step.kind in ("load", "store")
         taken = len(step.sectors) / _SECTORS_A_CLOCK if is_global else step.passes
@@ -192,14 +186,14 @@ class _Sm:
             self._set(warp, step.sets, self._unit_free + self._clocks.of(step.kind))
         self._set(warp, step.frees, self._unit_free + _OPERANDS_READ)
 
-    def _note(self, block: _Block, kind: Kind, issued: float) -> None:
+    def _note(self, block: ResidentBlock, kind: Kind, issued: float) -> None:
         """Note when a block came to its wait or its trigger."""
         if kind == "trigger":
             block.triggered = max(block.triggered or 0.0, issued)
         elif block.is_first:
             self.timing.waited = max(self.timing.waited, issued)
 
-    def _meet(self, warp: _Warp, kind: Kind, issued: float) -> float | None:
+    def _meet(self, warp: ResidentWarp, kind: Kind, issued: float) -> float | None:
         """Have a warp wait for others, or for what they send; None while it does."""
         block = warp.block
         if kind == "arrival" and block.remote_stores <= 0:
@@ -209,11 +203,11 @@ class _Sm:
             self._release_full(block, issued)
         return None
 
-    def _set(self, warp: _Warp, board: int, when: float) -> None:
+    def _set(self, warp: ResidentWarp, board: int, when: float) -> None:
         if board < NO_SCOREBOARD - 1:
             warp.boards[board] = max(warp.boards[board], when)
 
-    def _load(self, block: _Block, step: WarpStep) -> float:
+    def _load(self, block: ResidentBlock, step: WarpStep) -> float:
         """Return when the bytes are there; what the SM has asked for before comes with it."""
         ready = self._unit_free + self._clocks.l1
         missed: list[tuple[int, int]] = []
@@ -230,14 +224,14 @@ class _Sm:
             ready = max(ready, there)
         return ready
 
-    def _send(self, block: _Block, issued: float) -> None:
+    def _send(self, block: ResidentBlock, issued: float) -> None:
         block.sent = max(block.sent, issued)
         block.remote_stores -= 1
         if block.remote_stores <= 0:
             for warp in block.waiting.pop("arrival", []):
                 self._go_on(warp, block.sent + self._clocks.cluster)
 
-    def _release_full(self, block: _Block, now: float) -> None:
+    def _release_full(self, block: ResidentBlock, now: float) -> None:
         """Let go on who waits at a barrier to which every warp that is left has come."""
         for kind in _BARRIERS:
             waiting = block.waiting[kind]
@@ -246,11 +240,12 @@ class _Sm:
                 for warp in waiting:
                     self._go_on(warp, now + self._clocks.of(kind))
 
-    def _end_warp(self, block: _Block, now: float) -> None:
+    def _end_warp(self, block: ResidentBlock, now: float) -> None:
         block.alive -= 1
         if block.alive:
             self._release_full(block, now)
             return
+        del self._live[id(block)]
         timing = self.timing
         timing.ended = max(timing.ended, now, block.stored)
         timing.triggered = max(
@@ -261,19 +256,19 @@ class _Sm:
 
 
 def time_sm(
-    blocks: Sequence[tuple[int, int]],
+    blocks: Sequence[int],
     steps: Mapping[int, BlockSteps],
     resident: int,
     memory: MemoryShare,
-    clocks: Clocks,
+    most: int = MAX_STEPS,
 ) -> SmTiming:
     """Return when the blocks of an SM came where.
 
     Args:
-        blocks: In their order: the block's number, and that of the block whose steps it goes by.
-        steps: Of the warps of blocks, by number.
+        blocks: Their numbers, in their order.
+        steps: Of the warps of some blocks, by number; the others go by the steps of the nearest.
         resident: Blocks that the SM holds at once.
         memory: What the SM has of the chip's memory; is used up.
-        clocks: Constants of the GPU.
+        most: Steps that are simulated; the others are taken to go on at the same pace.
     """
-    return _Sm(blocks, steps, resident, memory, clocks).run()
+    return _Sm(blocks, steps, resident, memory, most).run()

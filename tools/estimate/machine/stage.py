@@ -7,7 +7,7 @@ from pathlib import Path
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
 from kopt.kernels.compile_result import Build
-from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.plan import Launch, LaunchPlan
 from kopt.kernels.roofline import ByteModel
 from kopt.tools.cuda.cubin import CubinKernel, read_cubin
 from kopt.tools.cuda.nvdisasm import run_nvdisasm
@@ -15,9 +15,13 @@ from kopt.tools.cuda.occupancy import launch_occupancy
 from kopt.tools.cuda.toolchain import find_toolchain
 
 from .instructions import Instruction, read_instructions
-from .launch_path import constant_bank, follow_launch
+from .launch_path import MAX_FOLLOWED, constant_bank, follow_launch
 from .machine_time import TimedLaunch
+from .sm_timing import MAX_STEPS
 from .timing_constants import Clocks
+
+_FOLLOWED_WHOLE = 4
+"""Launches that differ, up to which each may take all the time that a launch may; more share it."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,10 @@ class FollowedPlan:
 
     def times_us(self, clocks: Clocks | None = None) -> tuple[float, ...]:
         """Return the time of each launch, on buffers that no cache holds."""
-        return tuple(one.time_us(clocks or Clocks()) for one in self.launches)
+        known = clocks or Clocks()
+        unlike = {id(one): one for one in self.launches}
+        times = {key: one.time_us(known) for key, one in unlike.items()}
+        return tuple(times[id(one)] for one in self.launches)
 
 
 def follow_plan(
@@ -68,13 +75,17 @@ def _launches(
 ) -> list[TimedLaunch]:
     code, kernels = known
     resources = {kernel.name: kernel for kernel in build.kernels}
-    found: list[TimedLaunch] = []
-    for launch in plan.launches:
+    alike = [launch.model_copy(update={"line": None}) for launch in plan.launches]
+    found: dict[Launch, TimedLaunch] = {}
+    few = -(-len(set(alike)) // _FOLLOWED_WHOLE)
+    for launch in dict.fromkeys(alike):
         bank = constant_bank(launch, kernels[launch.kernel].parameter_base_bytes)
-        path = follow_launch(launch, code[launch.kernel], bank, gpu.sm_count)
+        most = MAX_FOLLOWED // few
+        path = follow_launch(launch, code[launch.kernel], bank, gpu.sm_count, most)
         occupancy = launch_occupancy(launch, resources[launch.kernel], gpu)
-        found.append(TimedLaunch(path, max(1, occupancy.blocks_per_sm), unique_bytes, gpu))
-    return found
+        resident = max(1, occupancy.blocks_per_sm)
+        found[launch] = TimedLaunch(path, resident, unique_bytes, gpu, MAX_STEPS // few)
+    return [found[launch] for launch in alike]
 
 
 def _unique(model: ByteModel) -> dict[str, int]:

@@ -85,7 +85,7 @@ def with_machine_time(estimate: TimeEstimate, followed: FollowedPlan | None) -> 
         missing = (*estimate.missing, "the way through the machine code: the time is from counts")
         return estimate.model_copy(update={"missing": missing})
     told = zip(estimate.launches, followed.launches, followed.times_us(), strict=True)
-    launches = tuple(_timed(*one) for one in told)
+    launches = _not_below_dram(tuple(_timed(*one) for one in told))
     return estimate.model_copy(
         update={
             "latency_us": sum(one.latency_us for one in launches),
@@ -102,6 +102,16 @@ def _timed(counted: LaunchEstimate, followed: TimedLaunch, time_us: float) -> La
     if followed.path.is_cut:
         time_us = max(time_us, counted.latency_us)
     return counted.model_copy(update={"latency_us": time_us, "counts_us": counted.latency_us})
+
+
+def _not_below_dram(launches: tuple[LaunchEstimate, ...]) -> tuple[LaunchEstimate, ...]:
+    """Return launches that together take the time that DRAM needs for the bytes that were counted.
+
+    What is read or written behind a branch on data, or by bulk copies, no followed warp asks for.
+    """
+    moved = sum(part.time_us for one in launches for part in one.parts if part.name == "dram")
+    factor = max(1.0, moved / sum(one.latency_us for one in launches))
+    return tuple(one.model_copy(update={"latency_us": one.latency_us * factor}) for one in launches)
 
 
 def find_build(compiled: CompileResult, plan: LaunchPlan, gpu: GpuSpec) -> Build:

@@ -3,10 +3,11 @@
 import pytest
 
 from kopt.config.settings import Settings
+from kopt.kernels.time_estimate import LaunchEstimate, TimeEstimate, TimePart
 from kopt.tools.estimate.machine.lanes import ALL, Lanes, filled
 from kopt.tools.estimate.machine.moves import Place
 from kopt.tools.estimate.machine.warp_path import WarpPath
-from kopt.tools.estimate.stage import RESOLUTION
+from kopt.tools.estimate.stage import RESOLUTION, with_machine_time
 from support.machine_cases import followed, instruction
 
 COPY = """
@@ -164,3 +165,21 @@ def test_asynchronous_copy_reads_where_it_copies_from(settings: Settings) -> Non
         for sector in visit.access.sectors
     }
     assert len(sectors) == 7 * 16
+
+
+def test_bytes_that_were_counted_take_their_time_where_no_warp_was_seen_to_ask(
+    settings: Settings,
+) -> None:
+    found = followed(COPY, settings)
+    dram = TimePart(name="dram", time_us=50.0, overlaps=True, evidence="")
+    counted = TimeEstimate(
+        workload="b8xh14336",
+        gpu="H100",
+        latency_us=60.0,
+        launches=(LaunchEstimate(kernel="k", latency_us=60.0, parts=(dram,)),),
+        dominant="dram",
+        missing=(),
+    )
+    estimate = with_machine_time(counted, found)
+    assert sum(found.times_us()) < estimate.latency_us == pytest.approx(50.0)
+    assert estimate.method == "machine_code"

@@ -49,8 +49,9 @@ def test_a_file_that_writes_elsewhere_is_stopped_and_leaves_nothing(
 
 
 def test_progress_names_each_step_of_six_and_the_second_time_how_long_all_take(
-    kopt: Kopt, tmp_path: Path
+    kopt: Kopt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("KOPT_HOME", str(tmp_path / "home"))  # other tests import in the shared one
     source = tmp_path / "relu.py"
     source.write_text(SOURCES["relu"], "utf-8")
     made = kopt("new", source, "-o", tmp_path / "problems")

@@ -113,8 +113,7 @@ def _estimate(estimate: TimeEstimate, detail: Detail) -> Facts:
     evidence = tuple(f"{one.name}: {one.evidence}" for one in largest) if is_full else ()
     return {
         "latency_us": estimate.latency_us,
-        "from": estimate.method.replace("_", " "),
-        "counts_us": estimate.counts_us,
+        **({"by_counts_us": estimate.counts_us} if estimate.method == "machine_code" else {}),
         "dominant": estimate.dominant,
         "parts_us": ", ".join(f"{part.name} {part.time_us:.3g}" for part in shown),
         **given(evidence=Listing(evidence), assumed=Listing(estimate.missing, most=2)),

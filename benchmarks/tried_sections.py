@@ -32,7 +32,7 @@ class KernelTried:
     sources: Mapping[str, TriedSource]
     """By digest."""
     winner: Winner | None
-    """Of this device, or else of another one."""
+    """What was promoted on this device, or else on another one."""
 
     @property
     def is_promoted_elsewhere(self) -> bool:

@@ -76,6 +76,7 @@ def test_a_missing_compiler_is_a_setup_error(sim: Sim, tmp_path: Path) -> None:
         missing.execute(_case(1))
 
 
+# No folder mode stops root, under whom this can only be run as another user.
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_an_unwritable_home_is_a_setup_error(sim: Sim, tmp_path: Path) -> None:
     tmp_path.chmod(0o500)

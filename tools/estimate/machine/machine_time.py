@@ -79,7 +79,7 @@ class TimedLaunch:
 
     @cached_property
     def _first_touches(self) -> dict[int, float]:
-        """Of what an SM reads first, the part that is read first on the whole GPU, by buffer."""
+        """Return by buffer which part of what an SM reads first no other SM has read before."""
         path = self.path
         touched: dict[int, int] = {}
         for block in self._steps.values():

@@ -16,7 +16,7 @@ class MemoryShare:
     dram_bytes_a_clock: float
     clocks: Clocks
     shares: Mapping[int, float]
-    """Of what the SM reads first from a buffer, the part that no other SM has read before."""
+    """By buffer, the part of what the SM reads first that no other SM has read before: DRAM's."""
     _intake_free: float = 0.0
     _l2_free: float = 0.0
     _dram_free: float = 0.0

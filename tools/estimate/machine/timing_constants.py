@@ -16,9 +16,10 @@ class Clocks:
     Fitted; unloaded and warm it is 479 clocks: Luo et al., "Benchmarking and Dissecting the Nvidia
     Hopper GPU Architecture via Microbenchmarking", 2024."""
     l2: float = 300
-    """The same for L2. Source: ibid., 200 to 300 clocks by the distance of the slice."""
+    """From a load that L2 answers to its value. Source: ibid., 200 to 300 clocks by the distance of
+    the slice."""
     l1: float = 36
-    """Source: ibid., 32 to 40 clocks."""
+    """From a load that L1 answers to its value. Source: ibid., 32 to 40 clocks."""
     shared: float = 30
     """Source: ibid., 29 clocks."""
     shuffle: float = 25

@@ -28,7 +28,7 @@ class Visit:
     """One instruction that a warp came to."""
 
     index: int
-    """Of the instruction in its kernel."""
+    """The place of the instruction in its kernel."""
     active: int
     """Lanes that took part; 0: its predicate held for none."""
     access: WarpAccess | None = None

@@ -1,20 +1,35 @@
-"""What the comparison of estimates with times says of a kernel's candidates."""
+"""What the comparison of estimates with times says of kept programs."""
 
-from bench_estimate import Pair, shipped, tried_row
+import pytest
+from bench_estimate import shipped
+from estimate_scores import Point, loss, score
+
+
+def _points(*times: tuple[float, float]) -> list[Point]:
+    return [Point("k", measured, estimated) for measured, estimated in times]
 
 
 def test_pairs_that_a_measurement_tells_apart_are_counted_by_their_order() -> None:
-    pairs = [Pair(1.0, 2.0), Pair(1.01, 1.0), Pair(2.0, 4.0), Pair(4.0, 2.0)]
+    found = score(_points((1.0, 2.0), (1.01, 1.0), (2.0, 4.0), (4.0, 2.0)), 0.01)
     # 1.0 and 1.01 are too near to be ordered; of the other five pairs 2.0 and 4.0 are estimated
     # the other way round, and 1.0 and 4.0 tied.
-    *_, order = tried_row("silu_and_mul_b8xh14336", pairs)
-    assert order == "3 + 1 of 5"
+    assert (found.right, found.wrong, found.tied) == (3, 1, 1)
+    assert found.row()[:4] == ["5", "60%", "20%", "20%"]
 
 
-def test_factors_are_geometric_means_and_their_size() -> None:
-    name, count, measured, factor, off, _ = tried_row("k", [Pair(1.0, 2.0), Pair(2.0, 1.0)])
-    assert (name, count, measured) == ("k", "2", "1.00 to 2.00")
-    assert (factor, off) == ("1.00", "2.00")
+def test_programs_of_two_kernels_are_no_pair() -> None:
+    found = score([Point("k", 1.0, 1.0), Point("other", 2.0, 1.0)], 0.01)
+    assert (found.pairs, found.taus) == (0, {})
+
+
+def test_error_is_the_mean_factor_whatever_its_direction() -> None:
+    assert score(_points((1.0, 2.0), (2.0, 1.0)), 0.01).off_by == pytest.approx(1.0)
+
+
+def test_fit_minds_the_spread_within_a_kernel_more_than_its_level() -> None:
+    level = loss(_points((1.0, 1.2), (2.0, 2.4)))
+    spread = loss(_points((1.0, 1.2), (2.0, 2.0 / 1.2)))
+    assert spread > 3 * level
 
 
 def test_times_of_another_gpu_are_not_held_against_the_estimate_of_an_h100() -> None:

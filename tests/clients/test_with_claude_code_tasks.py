@@ -9,7 +9,8 @@ from support.real_clients import KOPT, Clients
 from support.session_script import KERNEL, candidate
 
 API_KEY = "scripted-key-0123456789abcdef"
-CHECK = {"kernel": KERNEL, "path": "mine.cu", "device": "sim", "level": "full"}
+# Without waiting, so that it is a task however fast the machine checks.
+CHECK = {"kernel": KERNEL, "path": "mine.cu", "device": "sim", "level": "full", "wait_s": 0}
 
 
 def _check_then_rest(done: tuple[Exchange, ...]) -> Turn:
@@ -27,7 +28,7 @@ def _settle_in(clients: Clients) -> None:
     servers = {"mcpServers": {"kopt": {"command": str(KOPT), "args": ["serve"]}}}
     (clients.home / ".claude.json").write_text(json.dumps(state), "utf-8")
     (clients.home / "mcp.json").write_text(json.dumps(servers), "utf-8")
-    # A source that no other test has compiled: a check that is done at once is no task.
+    # A source that nobody has checked: a result that is at hand is no task.
     source = f"{candidate('good_scalar.cu')}// {uuid4()}\n"
     (clients.project / "mine.cu").write_text(source, "utf-8")
 

@@ -17,12 +17,6 @@ class BufferTraffic(Record):
     """32-byte sectors per warp-wide access, averaged over sampled warps; None if not sampled."""
     ideal_sectors_per_request: float | None = None
     """The least number of sectors that could carry the same distinct bytes."""
-    first_access_fraction: float | None = None
-    """Fraction of a sampled warp's sectors that it had not touched before: what is touched again is
-    in L1 unless it was evicted. None if not sampled."""
-    reuse_fractions: tuple[float, ...] = ()
-    """Fraction of sectors touched again, by how many others of all buffers the warp touched in
-    between: entry 0 none, entry k 2 ** (k - 1) to 2 ** k - 1. Empty if not sampled."""
 
 
 class ExecutionCounters(Record):
@@ -37,8 +31,6 @@ class ExecutionCounters(Record):
     load_phases_per_thread: float = 0.0
     """Barrier-separated phases in which a sampled thread loads from global memory: a lower bound
     of the dependent round trips on its path."""
-    touched_bytes_per_warp: float = 0.0
-    """Distinct 32-byte sectors that a sampled warp loads and stores to, in bytes."""
     global_accesses_per_thread: float = 0.0
     """Global loads and stores per thread, averaged over sampled warps."""
 

@@ -20,7 +20,6 @@ from kopt.config.settings import Settings
 from kopt.kernels.counters import BufferTraffic, ExecutionCounters
 from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.plan import LaunchPlan
-from kopt.kernels.plan_check import WARP_THREADS
 from kopt.kernels.problem import tensor_size_bytes
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
@@ -41,7 +40,6 @@ _MAX_BLOCKS = 1 << 20
 _MAX_BUFFERS = 1024
 _MAX_ARGUMENTS = 64
 _MAX_BUFFER_BYTES = 56 << 30  # buffers lie 64 GiB apart, with 4 GiB before each
-_SECTOR_BYTES = 32  # what the runtime counts: the unit in which L2 and DRAM are read
 
 
 class SimDevice:
@@ -187,17 +185,13 @@ def _access_lines(ran: Sequence[int], program: SimProgram) -> dict[int, bool]:
 def _counters(report: Mapping[str, Any]) -> ExecutionCounters:
     threads = report["sampled_threads"]
     traffic: dict[str, BufferTraffic] = {}
-    footprint_sectors = 0
     for name, counted in report["buffers"].items():
-        load, store, requests, sectors, ideal, first, *again = counted
-        footprint_sectors += first
+        load, store, requests, sectors, ideal = counted
         traffic[name] = BufferTraffic(
             load_bytes=load,
             store_bytes=store,
             sectors_per_request=sectors / requests if requests else None,
             ideal_sectors_per_request=ideal / requests if requests else None,
-            first_access_fraction=first / sectors if sectors else None,
-            reuse_fractions=tuple(count / sectors for count in again) if sectors else (),
         )
     return ExecutionCounters(
         traffic=traffic,
@@ -205,9 +199,6 @@ def _counters(report: Mapping[str, Any]) -> ExecutionCounters:
         shared_store_bytes=report["shared_store_bytes"],
         barriers_per_block=report["barriers"] / report["blocks"] if report["blocks"] else 0.0,
         load_phases_per_thread=report["sampled_load_phases"] / threads if threads else 0.0,
-        touched_bytes_per_warp=footprint_sectors * _SECTOR_BYTES * WARP_THREADS / threads
-        if threads
-        else 0.0,
         global_accesses_per_thread=report["sampled_accesses"] / threads if threads else 0.0,
     )
 

@@ -52,38 +52,6 @@ def test_sectors_of_vector_loads_and_loops(sim: Sim) -> None:
     assert traffic["out"].load_bytes == 0
 
 
-@pytest.mark.parametrize(
-    ("body", "fraction"),
-    [
-        ("out[t] = in[t] + in[t + 32];", 1.0),
-        ("out[t] = in[t] + ((volatile const float*)in)[t];", 0.5),
-        ("float s = 0; for (int i = 0; i < 8; ++i) s += in[8 * t + i]; out[t] = s;", 1 / 8),
-    ],
-)
-def test_sectors_that_a_warp_touches_again_are_told_apart(
-    sim: Sim, body: str, fraction: float
-) -> None:
-    counters = _counters(sim, body)
-    assert counters.traffic["in"].first_access_fraction == fraction
-    assert counters.traffic["out"].first_access_fraction == 1.0
-
-
-def test_a_touched_again_sector_knows_how_many_others_came_between(sim: Sim) -> None:
-    body = """float sum = 0; for (int pass = 0; pass < 2; ++pass)
-      for (int row = 0; row < 3; ++row) sum += ((volatile const float*)in)[32 * row + t];
-    out[t] = sum;"""
-    counters = _counters(sim, body)
-    loaded = counters.traffic["in"]
-    assert loaded.first_access_fraction == 0.5
-    # A pass touches 12 sectors: 11 others, a number of 4 bits.
-    assert {k: f for k, f in enumerate(loaded.reuse_fractions) if f} == {4: 0.5}
-
-
-def test_what_a_warp_touches_is_counted_once(sim: Sim) -> None:
-    body = "for (int i = 0; i < 4; ++i) out[t] = ((volatile const float*)in)[t];"
-    assert _counters(sim, body).touched_bytes_per_warp == 128 + 128
-
-
 def test_bytes_are_exact_over_all_blocks_and_workers(sim: Sim) -> None:
     for workers in (1, 2, 4):
         body = "const int i = blockIdx.x * 64 + t; if (i < 1000) out[i] = in[i] + in[i ^ 1];"

@@ -78,8 +78,6 @@ void add(WorkerReport& total, const WorkerReport& part) {
     total.buffers[i].requests += part.buffers[i].requests;
     total.buffers[i].sectors += part.buffers[i].sectors;
     total.buffers[i].ideal_sectors += part.buffers[i].ideal_sectors;
-    for (unsigned k = 0; k < kTouchClasses; ++k)
-      total.buffers[i].touches[k] += part.buffers[i].touches[k];
   }
   total.shared_load_bytes += part.shared_load_bytes;
   total.shared_store_bytes += part.shared_store_bytes;
@@ -126,15 +124,12 @@ void write_report(const WorkerReport* reports, unsigned count) {
   std::printf("], \"buffers\": {");
   for (unsigned i = 0; i < g.buffer_count; ++i) {
     const BufferCounters& c = total.buffers[i];
-    std::printf("%s\"%s\": [%llu, %llu, %llu, %llu, %llu", i == 0 ? "" : ", ", g.buffers[i].name,
+    std::printf("%s\"%s\": [%llu, %llu, %llu, %llu, %llu]", i == 0 ? "" : ", ", g.buffers[i].name,
                 static_cast<unsigned long long>(c.load_bytes),
                 static_cast<unsigned long long>(c.store_bytes),
                 static_cast<unsigned long long>(c.requests),
                 static_cast<unsigned long long>(c.sectors),
                 static_cast<unsigned long long>(c.ideal_sectors));
-    for (const std::uint64_t touches : c.touches)
-      std::printf(", %llu", static_cast<unsigned long long>(touches));
-    std::printf("]");
   }
   std::printf("}");
   bool spins = false;

@@ -24,9 +24,8 @@ unsigned buffer_of(const TraceEntry& entry) {
   return static_cast<unsigned>((entry.address - kArena) >> kSlotBits);
 }
 
-// Returns the sectors of the request, each once.
-std::vector<std::uint64_t> add_request(unsigned buffer,
-                                       const std::vector<const TraceEntry*>& lanes) {
+// Counts the sectors of the request, each once.
+void add_request(unsigned buffer, const std::vector<const TraceEntry*>& lanes) {
   std::vector<std::uint64_t> sectors;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> spans;
   for (const TraceEntry* entry : lanes) {
@@ -48,50 +47,6 @@ std::vector<std::uint64_t> add_request(unsigned buffer,
   ++counters.requests;
   counters.sectors += sectors.size();
   counters.ideal_sectors += (distinct + kSectorBytes - 1) / kSectorBytes;
-  return sectors;
-}
-
-// How many other sectors were touched since one was: the stack distance of a cache that evicts what
-// was used least recently. A Fenwick tree over touches counts the sectors whose newest touch is one.
-class StackDistances {
- public:
-  explicit StackDistances(std::size_t touches) : newest_(touches + 1) {}
-
-  // Returns the distance of a touch of `sector`; -1 for its first one.
-  std::int64_t touch(std::uint64_t sector) {
-    const std::size_t now = ++touches_;
-    const auto [place, is_first] = last_.try_emplace(sector, now);
-    std::int64_t distance = -1;
-    if (!is_first) {
-      distance = newest_until(now) - newest_until(place->second);
-      add(place->second, -1);
-      place->second = now;
-    }
-    add(now, 1);
-    return distance;
-  }
-
- private:
-  void add(std::size_t touch, std::int64_t count) {
-    for (; touch < newest_.size(); touch += touch & -touch) newest_[touch] += count;
-  }
-
-  std::int64_t newest_until(std::size_t touch) const {
-    std::int64_t sum = 0;
-    for (; touch > 0; touch -= touch & -touch) sum += newest_[touch];
-    return sum;
-  }
-
-  std::vector<std::int64_t> newest_;
-  std::unordered_map<std::uint64_t, std::size_t> last_;
-  std::size_t touches_ = 0;
-};
-
-unsigned touch_class(std::int64_t distance) {
-  if (distance < 0) return 0;
-  unsigned bits = 0;
-  for (; distance > 0; distance >>= 1) ++bits;
-  return std::min(bits + 1, kTouchClasses - 1);
 }
 
 // Puts the traces of the lanes of one warp together, in the order of the first lane that has them.
@@ -115,19 +70,7 @@ void group_warp(const Fiber* lanes, unsigned count) {
     ++g.report->sampled_threads;
     g.report->sampled_accesses += lanes[lane].trace->size();
   }
-  std::vector<std::vector<std::uint64_t>> sectors;
-  std::size_t touches = 0;
-  for (const auto& entries : requests) {
-    sectors.push_back(add_request(buffer_of(*entries[0]), entries));
-    touches += sectors.back().size();
-  }
-  StackDistances distances[2] = {StackDistances(touches), StackDistances(touches)};  // loads, stores
-  for (std::size_t place = 0; place < requests.size(); ++place) {
-    const TraceEntry& entry = *requests[place][0];
-    std::uint64_t* const found = g.report->buffers[buffer_of(entry)].touches;
-    for (const std::uint64_t sector : sectors[place])
-      ++found[touch_class(distances[entry.is_store].touch(sector))];
-  }
+  for (const auto& entries : requests) add_request(buffer_of(*entries[0]), entries);
 }
 
 }  // namespace

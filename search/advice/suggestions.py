@@ -18,6 +18,7 @@ from kopt.search.selection.family_standing import FamilyStanding
 from kopt.search.selection.ranking import speed_words
 from kopt.tools.facts.wording import plain
 
+from .needs import can_help
 from .notes import FittingNote
 
 MOST_FIXES = 3
@@ -149,6 +150,8 @@ def _memory(known: SuggestionInputs) -> Iterator[Suggestion]:
     """Yield what has helped, or is documented to help, where a program is held back alike."""
     for one in known.remembered:
         low, high = one.interval
+        if low < 1.0 < high and not one.tries and not one.evidence:
+            continue  # nobody has tried it, and it may as well cost time
         tries = f"{one.tries} tr{'y' if one.tries == 1 else 'ies'} in this state"
         rests = "; ".join(one.rests_on) or "nothing is known of it here"
         seen = f"; seen in {', '.join(one.evidence)}" if one.evidence else ""
@@ -188,20 +191,21 @@ def _traits(known: SuggestionInputs) -> Iterator[Suggestion]:
     if profile is None or profile.estimate is None or not known.beam:
         return
     whole_us = profile.estimate.latency_us
-    # Without a gain is what bounds it altogether: the bottleneck says it.
-    gains = [(suspect, suspect.gain_us) for suspect in profile.suspects if suspect.gain_us]
-    for suspect, gain_us in sorted(gains, key=lambda one: -one[1]):
-        evidence = "; ".join(suspect.evidence)
+    # What limits any kernel to some degree, the bottleneck says.
+    traits = [suspect for suspect in profile.suspects if not suspect.is_limit]
+    for suspect in sorted(traits, key=lambda one: -one.gain_us):
+        line = () if suspect.line is None else (f"line {suspect.line}",)
+        evidence = "; ".join((*line, *suspect.evidence))
         yield Suggestion(
             kind="trait",
             text=(
                 f"{known.leader()}: {suspect.statement} Without it the estimate falls by"
-                f" {gain_us:.2f} us of {whole_us:.2f} us"
+                f" {suspect.gain_us:.2f} us of {whole_us:.2f} us"
                 f"{f' ({evidence})' if evidence else ''}. {_ways(suspect, known)}"
             ),
             parents=known.beam[:1],
             families=_untried_first(suspect.families, known),
-            gain_us=gain_us,
+            gain_us=suspect.gain_us,
             provenance=Provenance.ESTIMATED,
         )
 
@@ -212,10 +216,12 @@ def _families(known: SuggestionInputs) -> Iterator[Suggestion]:
     if profile is None or profile.bottleneck is None or not known.beam:
         return
     bottleneck = profile.bottleneck
-    bounds = (one.families for one in profile.suspects if not one.gain_us)
-    fitting = dict.fromkeys((*bottleneck.families, *(name for of in bounds for name in of)))
+    limits = (one.families for one in profile.suspects if one.is_limit)
+    fitting = dict.fromkeys((*bottleneck.families, *(name for of in limits for name in of)))
     for family in fitting:
-        if family in known.untried and _suits(family, known.dtypes):
+        if family not in known.untried or not can_help(family, profile):
+            continue
+        if _suits(family, known.dtypes):
             yield Suggestion(
                 kind="family",
                 text=(

@@ -4,7 +4,7 @@ from typing import Any
 
 from kopt.config.search_settings import load_search_settings
 from kopt.kernels.families import FAMILY_CHANGES
-from kopt.kernels.profile_result import Bottleneck, ProfileResult, Suspect
+from kopt.kernels.profile_result import Bottleneck, ProfileResult, Suspect, SuspectName
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status
 from kopt.search.advice.notes import FittingNote
@@ -19,9 +19,12 @@ from kopt.search.selection.family_standing import family_standings, untried_fami
 from support.populations import failed, member, passed
 
 
-def _suspect(gain_us: float | None, *families: str) -> Suspect:
+def _suspect(
+    gain_us: float, *families: str, name: SuspectName = "narrow_access", line: int | None = None
+) -> Suspect:
     return Suspect(
-        name="narrow_access",
+        name=name,
+        line=line,
         statement="Loads are narrow.",
         evidence=("k: 10 ldg_16",),
         gain_us=gain_us,
@@ -42,6 +45,10 @@ def _profile(*suspects: Suspect, families: tuple[str, ...] = ()) -> ProfileResul
         "suspects": suspects,
         "bottleneck": bottleneck,
         "estimate": estimate,
+        "launches": (),
+        "traffic": (),
+        "counters": None,
+        "hardware": None,
     }
     return ProfileResult.model_construct(**fields)
 
@@ -132,20 +139,27 @@ def test_trait_has_its_numbers_and_its_untried_ways_first() -> None:
     )
 
 
-def test_trait_with_the_largest_gain_comes_first_and_one_of_unknown_gain_is_none() -> None:
-    profile = _profile(_suspect(None, "reduction"), _suspect(1.0, "layout"), _suspect(6.0, "other"))
+def test_trait_with_the_largest_gain_comes_first_and_what_limits_any_kernel_is_none() -> None:
+    limit = _suspect(7.0, "reduction", name="memory_latency")
+    profile = _profile(limit, _suspect(1.0, "layout"), _suspect(6.0, "other"))
     traits = [one for one in _suggest(ONE, profile=profile) if one.kind == "trait"]
     assert [one.gain_us for one in traits] == [6.0, 1.0]
 
 
+def test_trait_names_its_line() -> None:
+    (trait,) = _suggest(ONE, profile=_profile(_suspect(6.0, "vectorization", line=12)))
+    assert "(line 12; k: 10 ldg_16)" in trait.text
+
+
 def test_untried_family_that_fits_the_bottleneck_is_suggested_once() -> None:
-    profile = _profile(_suspect(6.0, "layout"), families=("layout", "vectorization", "fast_math"))
+    profile = _profile(_suspect(6.0, "layout"), families=("layout", "vectorization", "divergence"))
     kinds = [(one.kind, one.families) for one in _suggest(ONE, profile=profile)]
-    assert kinds == [("trait", ("layout",)), ("family", ("fast_math",))]
+    assert kinds == [("trait", ("layout",)), ("family", ("divergence",))]
 
 
 def test_fp4_conversions_are_suggested_only_where_there_are_fp4_or_fp8_tensors() -> None:
-    profile = _profile(families=("fp4_intrinsics",))
+    busy = _suspect(2.0, name="instruction_issue")
+    profile = _profile(busy, families=("fp4_intrinsics",))
     assert _suggest(ONE, profile=profile) == ()
     (one,) = _suggest(ONE, profile=profile, dtypes=frozenset({"bfloat16", "uint8"}))
     assert one.families == ("fp4_intrinsics",)

@@ -4,7 +4,7 @@
 
 Empty kernels are replayed as beside any benchmark: CUDA graphs over rotating buffer sets. The sets
 are small, so that a graph holds many launches and its own start hardly shows. The block term of the
-time model (tools/estimate/constants.py) stands on these figures.
+time model (tools/estimate/machine/block_starts.py) stands on these figures.
 """
 
 import argparse

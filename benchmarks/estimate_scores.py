@@ -1,9 +1,9 @@
 """How well estimated times order kept programs, and how far off they are."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import accumulate, combinations
 from math import exp, log
 from statistics import mean, median
 
@@ -101,6 +101,29 @@ def _tau(own: Sequence[Point]) -> float | None:
         total += 1
         concordant += (step > 0) - (step < 0)
     return concordant / total if total else None
+
+
+def ratio_interval(points: Sequence[Point], rate: float) -> tuple[float, float]:
+    """Return where measured / estimated lies for `rate` of the programs, the tails alike.
+
+    Each kernel counts as much as another, however many programs it has.
+    """
+    by_kernel = Counter(point.kernel for point in points)
+    weighted = sorted((-point.error, 1 / by_kernel[point.kernel]) for point in points)
+    whole = float(len(by_kernel))
+    places = accumulate(weight for _, weight in weighted)
+    shares = [(error, place / whole) for (error, _), place in zip(weighted, places, strict=True)]
+    tails = ((1 - rate) / 2, (1 + rate) / 2)
+    least, most = (next(error for error, share in shares if share >= tail) for tail in tails)
+    return exp(least), exp(most)
+
+
+def share_inside(points: Sequence[Point], interval: tuple[float, float]) -> list[float]:
+    """Return for each kernel which part of its programs has measured / estimated in an interval."""
+    inside: dict[str, list[bool]] = defaultdict(list)
+    for point in points:
+        inside[point.kernel].append(interval[0] <= exp(-point.error) <= interval[1])
+    return [mean(own) for own in inside.values()]
 
 
 def loss(points: Sequence[Point]) -> float:

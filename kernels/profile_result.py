@@ -16,9 +16,11 @@ from .time_estimate import PartName, TimeEstimate
 
 SuspectName = Literal[
     "memory_bandwidth",
+    "l2_bandwidth",
     "launch_latency",
     "memory_latency",
     "instruction_issue",
+    "code_fetch",
     "several_launches",
     "uncoalesced_access",
     "repeated_reads",
@@ -28,7 +30,15 @@ SuspectName = Literal[
     "few_blocks",
     "many_blocks",
     "barriers",
+    "bank_conflicts",
+    "cluster_exchange",
+    "trigger_latency",
 ]
+
+LIMITS: frozenset[SuspectName] = frozenset(
+    ("memory_bandwidth", "l2_bandwidth", "launch_latency", "memory_latency", "instruction_issue")
+)
+"""Suspects that any kernel has to some degree."""
 
 BottleneckName = Literal[
     "launch_bound",
@@ -79,11 +89,18 @@ class Suspect(Record):
     """One sentence for people."""
     evidence: tuple[str, ...]
     """The numbers behind it."""
-    gain_us: float | None = None
-    """By how much the estimate falls when only this is taken away; None for what cannot be."""
+    gain_us: float
+    """By how much the estimate falls when only this is taken away."""
+    line: int | None = None
+    """Line of the candidate, from 1, where most of it is; None where none is known."""
     families: tuple[str, ...] = ()
     """Strategy families that address it."""
     provenance: Literal[Provenance.ESTIMATED] = Provenance.ESTIMATED
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether it is a limit of the machine, which can be neared but not taken away."""
+        return self.name in LIMITS
 
 
 class MeasuredTime(Record):

@@ -5,33 +5,12 @@ from typing import Literal
 from .record import Record
 from .status import Provenance
 
-PartName = Literal[
-    "launch",
-    "fill",
-    "barriers",
-    "block_starts",
-    "dram",
-    "l2",
-    "sm_intake",
-    "load_store",
-    "issue",
-    "latency",
-]
-
-
-class TimePart(Record):
-    """One term of the model."""
-
-    name: PartName
-    """`launch` empty launches; `fill` first answer from memory; `barriers` waiting at them;
-    `block_starts` handing the grid out to the SMs; `dram`, `l2` bytes over the whole GPU;
-    `sm_intake` bytes into the busiest SM; `load_store`, `issue` instructions of the busiest SM;
-    `latency` round trips that too few bytes in flight hide."""
-    time_us: float
-    overlaps: bool
-    """Whether it runs at the same time as the other overlapping parts; else it adds up."""
-    evidence: str
-    """The numbers that it comes from."""
+PartName = Literal["launch", "dram", "l2", "sm_intake", "load_store", "issue", "waiting"]
+PartTimes = dict[PartName, float]
+"""Microseconds. `launch`: what an empty launch takes. Then for how long, of the work behind it, a
+unit is busy: `dram` and `l2` with the bytes of the whole GPU, `sm_intake` with those into the
+busiest SM, `load_store` with the accesses of its warps, `issue` with their instructions. `waiting`
+is the work's time in which the busiest of them is idle."""
 
 
 class LaunchEstimate(Record):
@@ -39,9 +18,9 @@ class LaunchEstimate(Record):
 
     kernel: str
     latency_us: float
-    parts: tuple[TimePart, ...]
-    counts_us: float | None = None
-    """What the parts combine to, where the machine code says another time; else None."""
+    parts_us: PartTimes
+    """`launch`, `waiting` and the busiest unit make up the time; the other units are busy beside
+    it."""
 
 
 class TimeEstimate(Record):
@@ -54,26 +33,19 @@ class TimeEstimate(Record):
     workload: str
     gpu: str
     latency_us: float
-    method: Literal["machine_code", "counts"] = "counts"
-    """What the time is from: the machine code, followed warp by warp and timed on one SM, or the
-    parts. These are from counts in both, and say what the time may be made of."""
-    resolution: float = 0.0
-    """Relative difference up to which two estimates by this method are not told apart."""
+    interval_us: tuple[float, float]
+    """Where a measured time lies, at the rate `interval_rate`."""
+    interval_rate: float
+    """Share of kept measurements that lie in such intervals (docs/estimate.md), 0 to 1."""
+    resolution: float
+    """Relative difference up to which two estimates are not told apart."""
     launches: tuple[LaunchEstimate, ...]
     dominant: PartName
-    """The part with the most time, over all launches."""
+    """What the time mostly is, by the rule of the bottleneck (docs/profile.md)."""
     missing: tuple[str, ...] = ()
     """What was not known, each with what was assumed instead."""
     provenance: Literal[Provenance.ESTIMATED] = Provenance.ESTIMATED
 
-    @property
-    def counts_us(self) -> float:
-        """The time that the parts combine to: what counts alone say."""
-        told = (one.counts_us for one in self.launches)
-        known = zip(told, self.launches, strict=True)
-        return sum(one.latency_us if counted is None else counted for counted, one in known)
-
     def part_us(self, name: PartName) -> float:
         """Return the time of one part, summed over the launches."""
-        parts = (part for launch in self.launches for part in launch.parts)
-        return sum(part.time_us for part in parts if part.name == name)
+        return sum(launch.parts_us.get(name, 0.0) for launch in self.launches)

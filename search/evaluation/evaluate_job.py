@@ -31,8 +31,7 @@ from kopt.search.selection.family_evidence import FamilyEvidence, MachineCode, j
 from kopt.tools.check.request import CheckRequest, make_plans
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.gpu_time import metered_gpu_time
-from kopt.tools.estimate.machine.stage import follow_plan
-from kopt.tools.estimate.stage import estimate_time, find_build, with_machine_time
+from kopt.tools.estimate.stage import estimate_build, find_build
 from kopt.tools.facts.check_facts import check_summary
 
 from .evaluation_site import EvaluationSite
@@ -90,9 +89,8 @@ def _judge_speed(
     known = known.model_copy(update={"equivalence": _equivalence(checked, plan)})
     if site.timer is not None:
         return _timed(job, passed, site, known)
-    counted = estimate_time(checked.compiled, checked.counters, plan, gpu, model)
-    followed = follow_plan(code.build, plan, gpu, model, site.settings)
-    estimate = with_machine_time(counted, followed)
+    known_bytes = (model, checked.counters)
+    estimate = estimate_build(code.build, plan, gpu, known_bytes, site.settings)
     time_us = estimate.latency_us
     latency = MetricValue.of(estimate.workload, (LATENCY, "us"), estimate.provenance, time_us)
     told_apart = (NOISE_FLOOR, "1")

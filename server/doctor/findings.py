@@ -116,10 +116,12 @@ def _host_compiler(settings: Settings) -> str:
 
 def _cuda_compiler(settings: Settings) -> str:
     found = find_toolchain(settings)
-    extras = [
-        f"{name} {'found' if path else 'missing'}"
-        for name, path in (("nvdisasm", found.nvdisasm), ("nvrtc", found.nvrtc))
-    ]
+    if found.nvdisasm is None:
+        raise SetupError(
+            f"{found.nvcc} has no nvdisasm beside it: no time can be estimated;"
+            " install 'kopt-mcp[toolkit]' or the whole CUDA toolkit"
+        )
+    extras = [f"nvdisasm found, nvrtc {'found' if found.nvrtc else 'missing'}"]
     return f"nvcc {found.version} from {found.origin}: {found.nvcc} ({', '.join(extras)})"
 
 

@@ -18,10 +18,15 @@ from kopt.kernels.profile_result import (
     ProfileResult,
 )
 from kopt.kernels.status import Provenance, Status
-from kopt.kernels.time_estimate import TimeEstimate
 from kopt.tools.facts.bench_facts import l2_words
 from kopt.tools.facts.compile_facts import mix_words
-from kopt.tools.facts.profile_facts import NOT_COUNTED, bound_words, dim_words, waits_words
+from kopt.tools.facts.profile_facts import (
+    NOT_COUNTED,
+    bound_words,
+    dim_words,
+    parts_words,
+    waits_words,
+)
 from kopt.tools.facts.wording import tune_words
 
 from .diagnostics import advice_text, diagnostics_text, profiled_text
@@ -70,11 +75,12 @@ def profile_view(name: str, profile: ProfileResult) -> View:
     if profile.counters is None:
         yield Text(f"{NOT_COUNTED.capitalize()}.", style="yellow")
     for suspect in profile.suspects[:SUSPECTS_SHOWN]:
-        gain = f" (worth up to {suspect.gain_us:.2f} us, estimated)" if suspect.gain_us else ""
-        name_of = suspect.name.replace("_", " ")
+        gain = f" (worth up to {suspect.gain_us:.2f} us, estimated)"
+        line = "" if suspect.line is None else f", line {suspect.line}"
+        name_of = suspect.name.replace("_", " ") + line
         yield Text.assemble((name_of, "bold"), f": {suspect.statement}{gain}")
         tried = ", ".join(suspect.families)
-        yield Text(f"  {'; '.join(suspect.evidence)}. Try: {tried}", style="dim")
+        yield Text(f"  {'; '.join((*suspect.evidence, f'try {tried}'))}", style="dim")
     if profile.diagnostics:
         yield diagnostics_text(name, profile.diagnostics)
     if profile.status is not Status.PASSED:
@@ -163,22 +169,15 @@ def _time_lines(profile: ProfileResult) -> Iterator[Text]:
         return
     fraction = profile.floor_fraction
     floor = "" if fraction is None else f"; the floor is {fraction:.0%} of it"
-    parts = (part for launch in estimate.launches for part in launch.parts)
-    largest = sorted(parts, key=lambda part: -part.time_us)[:4]
-    shares = ", ".join(f"{part.name.replace('_', ' ')} {part.time_us:.2f}" for part in largest)
+    least, most = estimate.interval_us
     time = f"{estimate.latency_us:.3f} us estimated"
+    interval = f" ({estimate.interval_rate:.0%} from {least:.3f} to {most:.3f})"
+    mostly = estimate.dominant.replace("_", " ")
     yield Text.assemble(
         f"Model: {time}" if profile.measured else (f"Time: {time}, not measured", "bold"),
-        f"{floor}{_by_counts(estimate)}; mostly {estimate.dominant}; largest parts in us, which may"
-        f" overlap: {shares}",
+        f"{interval}{floor}; mostly {mostly}; in us: {parts_words(estimate)}",
     )
     yield from (Text(f"  {assumption}", style="dim") for assumption in estimate.missing)
-
-
-def _by_counts(estimate: TimeEstimate) -> str:
-    """Return what the parts combine to, where the time is from the machine code."""
-    is_followed = estimate.method == "machine_code"
-    return f"; from machine code. Counts say {estimate.counts_us:.3f} us" if is_followed else ""
 
 
 def _launch_lines(launch: LaunchProfile) -> Iterator[Text]:

@@ -2,7 +2,7 @@
 
 import pytest
 from bench_estimate import shipped
-from estimate_scores import Point, loss, score
+from estimate_scores import Point, loss, ratio_interval, score, share_inside
 
 
 def _points(*times: tuple[float, float]) -> list[Point]:
@@ -30,6 +30,15 @@ def test_fit_minds_the_spread_within_a_kernel_more_than_its_level() -> None:
     level = loss(_points((1.0, 1.2), (2.0, 2.4)))
     spread = loss(_points((1.0, 1.2), (2.0, 2.0 / 1.2)))
     assert spread > 3 * level
+
+
+def test_interval_holds_for_its_share_of_the_programs_and_each_kernel_counts_alike() -> None:
+    many = [Point("many", 1.0 + place / 100, 1.0) for place in range(100)]
+    few = [Point("few", 3.0, 1.0), Point("few", 3.0, 1.0)]
+    least, most = ratio_interval([*many, *few], 0.8)
+    assert least == pytest.approx(1.19)
+    assert most == pytest.approx(3.0)
+    assert share_inside([*many, *few], (1.195, 3.5)) == [pytest.approx(0.8), 1.0]
 
 
 def test_times_of_another_gpu_are_not_held_against_the_estimate_of_an_h100() -> None:

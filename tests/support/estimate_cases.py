@@ -1,18 +1,14 @@
-"""Made-up candidates for the time model: a compile result, a plan and counters from one record."""
+"""Made-up candidates for what profiles say: resources, plan, counters, estimate from one record."""
 
 from dataclasses import dataclass
 
-from kopt.kernels.compile_result import (
-    Build,
-    CompileResult,
-    DependencyOrder,
-    KernelResources,
-    Toolchain,
-)
+from kopt.kernels.compile_result import DependencyOrder, KernelResources
 from kopt.kernels.counters import BufferTraffic, ExecutionCounters
 from kopt.kernels.plan import Dim3, Launch, LaunchPlan, Scratch
+from kopt.kernels.profile_result import SuspectName
 from kopt.kernels.roofline import ByteModel, TensorBytes
-from kopt.kernels.status import Status
+from kopt.kernels.time_estimate import LaunchEstimate, PartName, PartTimes, TimeEstimate
+from kopt.tools.estimate.stage import dominant_part
 
 SCALAR_MIX = {"ldg_16": 4, "stg_16": 2, "bar": 2, "shfl": 10}
 VECTOR_MIX = {"ldg_128": 4, "stg_128": 2, "bar": 2, "shfl": 10}
@@ -28,8 +24,6 @@ class EstimateCase:
     store_bytes: int = 1 << 20
     unique_load_bytes: int | None = None
     sectors: float = 16.0
-    first_access_fraction: float | None = None
-    reuse_fractions: tuple[float, ...] = ()
     loads_in_flight: int | None = None
     order: DependencyOrder | None = None
     streaming_stores: int | None = None
@@ -43,6 +37,10 @@ class EstimateCase:
     pdl: bool = False
     zero_scratch: bool = False
     gpu: str = "H100"
+    parts: tuple[tuple[PartName, float], ...] = ()
+    """Parts of the estimate in microseconds that differ from the usual ones."""
+    suspects: tuple[SuspectName, ...] = ()
+    """The largest gain first."""
 
     def kernel(self) -> KernelResources:
         """Its static facts."""
@@ -88,8 +86,6 @@ class EstimateCase:
                 store_bytes=store_bytes,
                 sectors_per_request=self.sectors,
                 ideal_sectors_per_request=16.0,
-                first_access_fraction=self.first_access_fraction,
-                reuse_fractions=self.reuse_fractions,
             )
 
         return ExecutionCounters(
@@ -115,21 +111,27 @@ class EstimateCase:
             flop_per_byte=0.0,
         )
 
-
-def compiled(case: EstimateCase, arch: str = "sm_90a") -> CompileResult:
-    """Return a passed compile result with its one kernel."""
-    build = Build(
-        arch=arch,
-        defines={},
-        workloads=("b128xh4096",),
-        cubin_sha256="0" * 64,
-        cubin_path="/nowhere",
-        module_global_bytes=0,
-        kernels=(case.kernel(),),
-        toolchain=Toolchain(compiler="nvcc", version="13.2", path="/nowhere", origin="pip"),
-        compile_s=0.0,
-        cached=True,
-    )
-    return CompileResult(
-        status=Status.PASSED, kernel="problem_b128xh4096", candidate="c", builds=(build,)
-    )
+    def estimate(self) -> TimeEstimate:
+        """A made-up time: bytes by DRAM, a fixed launch and issue, a wait for each phase."""
+        dram_us = (self.load_bytes + self.store_bytes) / 2.9e6
+        parts: PartTimes = {
+            "launch": 0.75,
+            "dram": dram_us,
+            "issue": 0.2,
+            "waiting": 0.9 * self.phases,
+            **dict(self.parts),
+        }
+        us = parts["launch"] + parts["waiting"] + max(parts["dram"], parts["issue"])
+        one = LaunchEstimate(kernel="kernel", latency_us=us, parts_us=parts)
+        launches = (one,) * self.launches
+        whole_us = us * self.launches
+        return TimeEstimate(
+            workload="b128xh4096",
+            gpu=self.gpu,
+            latency_us=whole_us,
+            interval_us=(0.8 * whole_us, 1.2 * whole_us),
+            interval_rate=0.9,
+            resolution=0.02,
+            launches=launches,
+            dominant=dominant_part(launches),
+        )

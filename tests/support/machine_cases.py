@@ -1,19 +1,25 @@
 """Instructions, steps and followed kernels for tests of the time model over machine code."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from kopt.config.gpu_specs import gpu_for_arch
+from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
+from kopt.kernels.compile_result import Build
+from kopt.kernels.counters import ExecutionCounters
+from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.plan_resolver import resolve_plan
 from kopt.kernels.problem_loader import find_kernel
-from kopt.kernels.roofline import workload_bytes
+from kopt.kernels.roofline import ByteModel, workload_bytes
+from kopt.kernels.time_estimate import TimeEstimate
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.estimate.machine.instructions import NO_SCOREBOARD, Instruction
 from kopt.tools.estimate.machine.lanes import ALL, Flags, Lanes, Words
 from kopt.tools.estimate.machine.moves import effect_of
 from kopt.tools.estimate.machine.stage import FollowedPlan, follow_plan
+from kopt.tools.estimate.stage import estimate_followed
 
 KERNEL = "silu_and_mul_b8xh14336"
 ARCH = "sm_90a"
@@ -57,10 +63,33 @@ def carried_out(text: str, registers: Mapping[str, Words], active: Flags = ALL) 
     return lanes
 
 
+@dataclass(frozen=True)
+class FollowedKernel:
+    """A kernel with its plan, followed."""
+
+    case: Case
+    build: Build
+    plan: LaunchPlan
+    gpu: GpuSpec
+    model: ByteModel
+    way: FollowedPlan
+
+    def estimate(self, counters: ExecutionCounters | None = None) -> TimeEstimate:
+        """Return its estimated time."""
+        return estimate_followed(self.way, self.plan, self.gpu, (self.model, counters))
+
+
 def followed(body: str, settings: Settings, arch: str = ARCH) -> FollowedPlan:
     """Return the kernel `k` with this body, followed: input and out of 8 rows of bfloat16."""
+    return followed_kernel(body, settings, arch).way
+
+
+def followed_kernel(
+    body: str, settings: Settings, arch: str = ARCH, head: str = HEAD
+) -> FollowedKernel:
+    """Return the same with its plan; `head` launches `k` with input, out and H."""
     source = (
-        f'{HEAD}extern "C" __global__ void k(const __nv_bfloat16* __restrict__ input,'
+        f'{head}extern "C" __global__ void k(const __nv_bfloat16* __restrict__ input,'
         f" __nv_bfloat16* __restrict__ out, int H) {{\n{body}\n}}\n"
     )
     problem, workload = find_kernel(KERNEL)
@@ -71,6 +100,6 @@ def followed(body: str, settings: Settings, arch: str = ARCH) -> FollowedPlan:
     plan = resolve_plan(case, gpu).plan
     assert plan is not None
     model = workload_bytes(problem, workload)
-    result = follow_plan(compiled.builds[0], plan, gpu, model, settings)
-    assert result is not None
-    return result
+    build = compiled.builds[0]
+    way = follow_plan(build, plan, gpu, model, settings)
+    return FollowedKernel(case, build, plan, gpu, model, way)

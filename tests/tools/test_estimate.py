@@ -1,162 +1,145 @@
-"""The time model orders candidates sensibly: relations between estimates, never their values."""
+"""An estimate is the time of the machine code, held to what the simulator counted."""
 
 from dataclasses import replace
 
 import pytest
 
-from kopt.config.errors import ToolError
+from kopt.config.errors import SetupError, ToolError
 from kopt.config.gpu_specs import load_gpus
-from kopt.kernels.status import Provenance
-from kopt.kernels.time_estimate import TimeEstimate
-from kopt.tools.estimate.stage import estimate_time
-from support.estimate_cases import SCALAR_MIX, EstimateCase, compiled
+from kopt.config.settings import Settings
+from kopt.kernels.compile_result import CompileResult
+from kopt.kernels.counters import BufferTraffic, ExecutionCounters
+from kopt.kernels.plan import Scratch
+from kopt.kernels.status import Provenance, Status
+from kopt.kernels.time_estimate import LaunchEstimate, PartName, PartTimes
+from kopt.tools.cuda.toolchain import find_toolchain
+from kopt.tools.estimate.machine import stage as machine_stage
+from kopt.tools.estimate.machine.timing_constants import Clocks
+from kopt.tools.estimate.stage import dominant_part, estimate_build, find_build
+from support.machine_cases import FollowedKernel, followed_kernel
 
-GPU = load_gpus()["H100"]
-
-
-def estimate(case: EstimateCase) -> TimeEstimate:
-    gpu = load_gpus()[case.gpu]
-    return estimate_time(compiled(case, gpu.arch), case.counters(), case.plan(), gpu, case.model())
-
-
-BASE = EstimateCase()
-LARGE = replace(BASE, blocks=16384, load_bytes=256 << 20, store_bytes=128 << 20)
-
-STRIDED = replace(LARGE, sectors=64.0, first_access_fraction=0.25)
-"""Three of four sectors are touched again: soon, or after half a million others."""
-SOON, LATE = (0.75,), (*(0.0,) * 20, 0.75)
-
-SLOWER = {
-    "more sectors per request": (BASE, replace(BASE, sectors=32.0)),
-    "more sectors per request, large": (LARGE, replace(LARGE, sectors=32.0)),
-    "fewer blocks than SMs": (BASE, replace(BASE, blocks=32)),
-    "one block more than SMs": (replace(BASE, blocks=132), replace(BASE, blocks=133)),
-    "more barriers": (BASE, replace(BASE, barriers=12.0)),
-    "spills": (BASE, replace(BASE, spill_bytes=64)),
-    "spills, large": (LARGE, replace(LARGE, spill_bytes=64)),
-    "scalar accesses": (BASE, replace(BASE, mix=tuple(SCALAR_MIX.items()))),
-    "scalar accesses, large": (LARGE, replace(LARGE, mix=tuple(SCALAR_MIX.items()))),
-    "more dependent load phases": (BASE, replace(BASE, phases=3.0)),
-    "twice the bytes": (LARGE, replace(LARGE, load_bytes=512 << 20, store_bytes=256 << 20)),
-    "reading everything twice": (
-        LARGE,
-        replace(LARGE, load_bytes=512 << 20, unique_load_bytes=256 << 20),
-    ),
-    "registers that halve occupancy": (
-        replace(LARGE, phases=2.0),
-        replace(LARGE, phases=2.0, registers=128),
-    ),
-    "more instructions": (BASE, replace(BASE, instructions=3000)),
-    "a second launch": (BASE, replace(BASE, launches=2)),
-    "a memset of scratch": (BASE, replace(BASE, zero_scratch=True)),
-    "no programmatic launch": (replace(BASE, pdl=True), BASE),
-    "loads that wait for one another": (
-        replace(LARGE, loads_in_flight=4),
-        replace(LARGE, loads_in_flight=1),
-    ),
-    "sectors touched again that L1 no longer has": (
-        replace(STRIDED, reuse_fractions=SOON),
-        replace(STRIDED, reuse_fractions=LATE),
-    ),
-    "many small blocks": (
-        replace(BASE, blocks=896, threads=256),
-        replace(BASE, blocks=3584, threads=64),
-    ),
-    "less bandwidth": (replace(LARGE, gpu="H200"), LARGE),
-}
+COPY = """
+  const uint4* from = reinterpret_cast<const uint4*>(input);
+  uint4* to = reinterpret_cast<uint4*>(out);
+  for (int i = threadIdx.x; i < H / 8; i += 256) to[blockIdx.x * (H / 8) + i] = from[i];
+"""
+UNTIL_LARGE = """
+  float z = __bfloat162float(input[threadIdx.x]);
+  for (int i = 0; z < 1e30f; i += 256) {
+    z += __bfloat162float(input[i + threadIdx.x]) * z;
+    out[i + threadIdx.x] = __float2bfloat16(z);
+  }
+"""
 
 
-@pytest.mark.parametrize("name", SLOWER)
-def test_what_should_be_slower_is_estimated_slower(name: str) -> None:
-    faster, slower = SLOWER[name]
-    assert estimate(faster).latency_us < estimate(slower).latency_us
-
-
-def test_rereads_cost_less_than_first_reads() -> None:
-    reread = replace(LARGE, load_bytes=512 << 20, unique_load_bytes=256 << 20)
-    fresh = replace(LARGE, load_bytes=512 << 20)
-    assert estimate(reread).latency_us < estimate(fresh).latency_us
-
-
-def test_strided_accesses_that_l1_joins_cost_l2_no_more_than_coalesced_ones() -> None:
-    joined = replace(STRIDED, reuse_fractions=SOON)
-    assert estimate(joined).part_us("l2") == pytest.approx(estimate(LARGE).part_us("l2"))
-    assert estimate(joined).part_us("load_store") > estimate(LARGE).part_us("load_store")
-
-
-def test_what_l1_keeps_falls_off_gradually_with_the_resident_warps() -> None:
-    # A sector comes back after 128 to 255 others; 16, 32, 64 resident warps have room for 456,
-    # 228, 114 sectors each.
-    touched_again = replace(STRIDED, reuse_fractions=(*(0.0,) * 8, 0.75))
-    all_kept, some_kept, none_kept = (
-        estimate(replace(touched_again, registers=registers)).part_us("l2")
-        for registers in (128, 64, 32)
+def counted(load_bytes: int, store_bytes: int = 0) -> ExecutionCounters:
+    """Return counters of the input, and of out."""
+    return ExecutionCounters(
+        traffic={
+            "input": BufferTraffic(load_bytes=load_bytes, store_bytes=0),
+            "out": BufferTraffic(load_bytes=0, store_bytes=store_bytes),
+        }
     )
-    assert all_kept < some_kept < none_kept
 
 
-def test_an_empty_kernel_of_many_blocks_is_bound_by_starting_them() -> None:
-    empty = replace(BASE, blocks=1 << 16, load_bytes=0, store_bytes=0, instructions=10)
-    assert estimate(empty).dominant == "block_starts"
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> FollowedKernel:
+    return followed_kernel(COPY, Settings(tmp_path_factory.mktemp("home")))
 
 
-def test_starting_blocks_beside_enough_work_costs_nothing() -> None:
-    few, many = replace(LARGE, blocks=8192, threads=256), replace(LARGE, threads=128)
-    assert estimate(many).part_us("block_starts") > estimate(few).part_us("block_starts") > 0
-    assert estimate(many).latency_us == pytest.approx(estimate(few).latency_us, rel=0.01)
+def launch(us: float, parts_us: PartTimes) -> LaunchEstimate:
+    """Return a launch with these parts, and 1 us for an empty one."""
+    usual: PartTimes = {"launch": 1.0, "waiting": 0.0, "dram": 0.0, "issue": 0.0}
+    return LaunchEstimate(kernel="k", latency_us=us, parts_us=usual | parts_us)
 
 
-def test_rereads_of_what_does_not_stay_in_cache_are_dram_traffic() -> None:
-    # Two launches: the second reads again after the first has gone through 256 MB.
-    reread = replace(LARGE, load_bytes=512 << 20, unique_load_bytes=256 << 20)
-    one = estimate(reread).part_us("dram")
-    two = estimate(replace(reread, launches=2)).part_us("dram")
-    assert two > one
+def test_time_lies_in_its_interval_and_is_labelled(copy: FollowedKernel) -> None:
+    found = copy.estimate()
+    assert found.provenance is Provenance.ESTIMATED
+    assert found.interval_us[0] < found.latency_us < found.interval_us[1]
+    assert 0 < found.resolution < found.interval_rate < 1
 
 
-def test_large_kernel_is_dominated_by_dram_and_small_one_by_its_launch() -> None:
-    assert estimate(LARGE).dominant == "dram"
-    assert estimate(BASE).dominant == "launch"
+def test_launch_busiest_unit_and_waiting_make_up_the_time(copy: FollowedKernel) -> None:
+    (one,) = copy.estimate().launches
+    parts = dict(one.parts_us)
+    beside = parts.pop("launch") + parts.pop("waiting")
+    assert beside + max(parts.values()) == pytest.approx(one.latency_us)
 
 
-def test_estimate_is_never_below_the_floor() -> None:
-    for case in (BASE, LARGE):
-        floor_us = case.model().total_bytes / (GPU.dram_bandwidth_gb_s * 1e3)
-        assert estimate(case).latency_us > floor_us
-
-
-def test_estimate_is_labelled_and_its_launches_add_up() -> None:
-    result = estimate(replace(BASE, launches=2))
-    assert result.provenance is Provenance.ESTIMATED
-    assert abs(result.latency_us - sum(part.latency_us for part in result.launches)) < 1e-9
-
-
-def test_complete_inputs_leave_nothing_missing() -> None:
-    assert estimate(BASE).missing == ()
-
-
-def test_without_counters_the_byte_model_stands_in_and_that_is_said() -> None:
-    result = estimate_time(compiled(LARGE), None, LARGE.plan(), GPU, LARGE.model())
-    assert result.part_us("dram") > 0
-    assert any("counted accesses" in text for text in result.missing)
-
-
-def test_unknown_instruction_mix_is_said() -> None:
-    case = replace(BASE, instructions=None, mix=())
-    assert any("nvdisasm" in text for text in estimate(case).missing)
-
-
-def test_missing_cubin_is_a_tool_error() -> None:
-    with pytest.raises(ToolError, match="no cubin of problem_b128xh4096 for sm_90a"):
-        estimate_time(compiled(BASE, "sm_100a"), None, BASE.plan(), GPU, BASE.model())
-
-
-def test_evidence_speaks_of_one_round_and_of_several() -> None:
-    small, large = (
-        {part.name: part.evidence for part in estimate(case).launches[0].parts}
-        for case in (BASE, LARGE)
+def test_bytes_that_were_counted_take_their_time_where_no_warp_was_seen_to_ask(
+    copy: FollowedKernel,
+) -> None:
+    large = copy.model.model_copy(
+        update={
+            "tensors": tuple(
+                one.model_copy(update={"read_bytes": one.read_bytes * 2000})
+                for one in copy.model.tensors
+            )
+        }
     )
-    assert "1 round of 1 block on the busiest SM" in small["latency"]
-    assert "1 round of blocks" in small["barriers"]
-    assert " rounds of " in large["latency"]
-    assert "of 16,384 blocks" in large["sm_intake"]
+    read = sum(one.read_bytes for one in large.tensors)
+    held = replace(copy, model=large).estimate(counted(read))
+    floor_us = read / (copy.gpu.dram_bandwidth_gb_s * 1e3)
+    assert held.latency_us > floor_us > copy.estimate().latency_us
+    assert held.dominant == "dram"
+    assert sum(one.latency_us for one in held.launches) == pytest.approx(held.latency_us)
+
+
+def test_rereads_are_no_work_of_dram(copy: FollowedKernel) -> None:
+    read = copy.model.read_bytes
+    assert copy.estimate(counted(500 * read)).latency_us == copy.estimate(counted(read)).latency_us
+
+
+def test_loop_that_data_ends_takes_as_long_as_its_counted_bytes_say(settings: Settings) -> None:
+    kernel = followed_kernel(UNTIL_LARGE, settings)
+    asked = round(kernel.way.launches[0].path.asked_bytes)
+    short, long = kernel.estimate(counted(asked)), kernel.estimate(counted(50 * asked))
+    work = short.latency_us - short.part_us("launch")
+    assert long.latency_us - long.part_us("launch") == pytest.approx(50 * work, rel=0.01)
+    assert any("ends where data says" in text for text in short.missing)
+
+
+def test_scratch_that_is_zeroed_costs_an_empty_launch(copy: FollowedKernel) -> None:
+    sums = Scratch(name="sums", dtype="float32", shape=(8,), init="zero")
+    zeroed = replace(copy, plan=copy.plan.model_copy(update={"scratch": (sums,)})).estimate()
+    more_us = zeroed.latency_us - copy.estimate().latency_us
+    assert more_us == pytest.approx(Clocks().launch_us)
+    assert zeroed.part_us("launch") == pytest.approx(2 * Clocks().launch_us)
+
+
+def test_what_was_not_counted_is_said(copy: FollowedKernel) -> None:
+    assert any("counted accesses" in text for text in copy.estimate().missing)
+    assert copy.estimate(counted(copy.model.read_bytes)).missing == ()
+
+
+@pytest.mark.parametrize(
+    ("launches", "name"),
+    [
+        ((launch(1.6, {"dram": 0.6}),), "launch"),
+        ((launch(4.0, {"dram": 2.5, "waiting": 0.5}),), "dram"),
+        ((launch(4.0, {"dram": 1.0, "issue": 1.5, "waiting": 1.5}),), "waiting"),
+        ((launch(4.0, {"issue": 3.0}), launch(1.5, {"dram": 0.5})), "issue"),
+    ],
+)
+def test_what_the_time_mostly_is_follows_the_rule_of_the_bottleneck(
+    launches: tuple[LaunchEstimate, ...], name: PartName
+) -> None:
+    assert dominant_part(launches) == name
+
+
+def test_without_nvdisasm_it_says_what_to_install(
+    copy: FollowedKernel, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blind = replace(find_toolchain(settings), nvdisasm=None)
+    monkeypatch.setattr(machine_stage, "find_toolchain", lambda _: blind)  # pyright: ignore
+    with pytest.raises(SetupError, match=r"needs nvdisasm.*pip install 'kopt-mcp"):
+        estimate_build(copy.build, copy.plan, copy.gpu, (copy.model, None), settings)
+
+
+def test_missing_cubin_is_a_tool_error(copy: FollowedKernel) -> None:
+    compiled = CompileResult(
+        status=Status.PASSED, kernel="silu", candidate="c", builds=(copy.build,)
+    )
+    with pytest.raises(ToolError, match="no cubin of silu for sm_100a"):
+        find_build(compiled, copy.plan, load_gpus()["B200"])

@@ -16,8 +16,7 @@ from kopt.kernels.profile_result import LaunchProfile, MeasuredTime
 from kopt.kernels.status import Provenance
 from kopt.tools.cuda.occupancy import launch_occupancy
 from kopt.tools.profiling.bottleneck import ProfileFacts, find_bottleneck
-from kopt.tools.profiling.what_if import Evaluated
-from support.estimate_cases import SCALAR_MIX, EstimateCase, compiled
+from support.estimate_cases import EstimateCase
 from support.scripted_timer import FACTS
 
 SMALL = EstimateCase()
@@ -29,7 +28,6 @@ LARGE = EstimateCase(
 def facts_of(case: EstimateCase) -> ProfileFacts:
     """Return what is known of a made-up candidate without a GPU."""
     gpu = load_gpus()[case.gpu]
-    evaluated = Evaluated(compiled(case, gpu.arch), case.counters(), case.plan(), gpu, case.model())
     launches = tuple(
         LaunchProfile(
             kernel=launch.kernel,
@@ -41,7 +39,7 @@ def facts_of(case: EstimateCase) -> ProfileFacts:
         )
         for launch in case.plan().launches
     )
-    return ProfileFacts(case.model(), launches, evaluated.estimate())
+    return ProfileFacts(case.model(), launches, case.estimate())
 
 
 def timed(us: float, copy_fraction: float, null_us: float = 1.1) -> MeasuredTime:
@@ -94,14 +92,6 @@ def test_launch_bound_suggests_fusion_only_for_several_launches() -> None:
     assert "little is left beyond fewer bytes or an earlier start" in one.statement
     two = replace(facts_of(replace(SMALL, launches=2)), measured=timed(1.6, 0.1))
     assert "pass_fusion" in find_bottleneck(two).families
-
-
-def test_a_launch_of_many_blocks_is_told_to_have_fewer() -> None:
-    many = replace(SMALL, blocks=8192, threads=32)
-    found = find_bottleneck(replace(facts_of(many), measured=timed(1.6, 0.1)))
-    assert found.name == "launch_bound"
-    assert "so many blocks" in found.statement
-    assert "coarsening" in found.families
 
 
 def test_bandwidth_of_a_copy_is_memory_bound() -> None:
@@ -185,7 +175,7 @@ def test_longest_launch_decides() -> None:
 
 
 def test_time_alone_leaves_the_rest_to_the_estimate() -> None:
-    facts = replace(facts_of(replace(SMALL, instructions=20_000)), measured=timed(9.0, 0.2))
+    facts = replace(facts_of(replace(SMALL, parts=(("issue", 8.0),))), measured=timed(9.0, 0.2))
     found = find_bottleneck(facts)
     assert (found.name, found.provenance) == ("compute_bound", Provenance.ESTIMATED)
     assert "explain it (measured)" in found.facts[0]
@@ -205,15 +195,17 @@ def test_counters_without_throughput_leave_it_to_the_estimate() -> None:
 @pytest.mark.parametrize(
     ("case", "name"),
     [
-        (replace(SMALL, load_bytes=1 << 18, store_bytes=1 << 17, barriers=0.0), "launch_bound"),
+        (replace(SMALL, parts=(("launch", 3.0),)), "launch_bound"),
         (LARGE, "memory_bound"),
-        (replace(SMALL, instructions=20_000), "compute_bound"),
-        (replace(SMALL, blocks=32, mix=tuple(SCALAR_MIX.items())), "latency_bound"),
+        (replace(SMALL, parts=(("l2", 3.0),)), "l2_bound"),
+        (replace(SMALL, parts=(("sm_intake", 3.0),)), "l2_bound"),
+        (replace(SMALL, parts=(("load_store", 3.0),)), "l1_bound"),
+        (replace(SMALL, parts=(("issue", 3.0),)), "compute_bound"),
+        (replace(SMALL, phases=4.0), "latency_bound"),
+        (replace(LARGE, registers=160, parts=(("waiting", 900.0),)), "occupancy_limited"),
     ],
 )
-def test_without_a_gpu_the_largest_part_of_the_estimate_is_named(
-    case: EstimateCase, name: str
-) -> None:
+def test_without_a_gpu_what_the_estimate_mostly_is_decides(case: EstimateCase, name: str) -> None:
     found = find_bottleneck(facts_of(case))
     assert (found.name, found.provenance) == (name, Provenance.ESTIMATED)
 

@@ -27,8 +27,7 @@ from kopt.kernels.time_estimate import TimeEstimate
 from kopt.tools.check.request import CheckRequest, make_plans
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.device import Device
-from kopt.tools.estimate.machine.stage import follow_plan
-from kopt.tools.estimate.stage import estimate_time, find_build, with_machine_time
+from kopt.tools.estimate.stage import estimate_build, find_build
 
 from .bench_outcome import begun
 from .reference_side import REFERENCE
@@ -94,9 +93,8 @@ def estimate_checked(
     plans = make_plans(asked, gpu).final(check.compiled, gpu, simulated=False)
     model = workload_bytes(case.problem, case.workload)
     plan = plans[case.workload.name]
-    counted = estimate_time(check.compiled, check.counters, plan, gpu, model)
     build = find_build(check.compiled, plan, gpu)
-    return with_machine_time(counted, follow_plan(build, plan, gpu, model, settings))
+    return estimate_build(build, plan, gpu, (model, check.counters), settings)
 
 
 def _comparison(own: TimeEstimate, reference: TimeEstimate) -> Comparison:

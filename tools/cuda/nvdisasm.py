@@ -15,8 +15,19 @@ from .toolchain import FoundToolchain
 _OUTPUT_LIMIT_BYTES = 256 << 20
 
 
-def run_nvdisasm(cubin: bytes, toolchain: FoundToolchain, settings: Settings) -> str | None:
-    """Return the output of `nvdisasm -json`, [metadata, functions]; None where it is not installed.
+def run_nvdisasm(
+    cubin: bytes,
+    toolchain: FoundToolchain,
+    settings: Settings,
+    words: tuple[str, ...] = ("-json",),
+) -> str | None:
+    """Return the output of nvdisasm; None where it is not installed.
+
+    Args:
+        cubin: Machine code.
+        toolchain: Where nvdisasm is.
+        settings: Of the sandbox.
+        words: What it is asked for; `-json` is answered by [metadata, functions].
 
     Raises:
         InfraError: nvdisasm cannot read a cubin of its own toolkit.
@@ -32,7 +43,7 @@ def run_nvdisasm(cubin: bytes, toolchain: FoundToolchain, settings: Settings) ->
             output_bytes=_OUTPUT_LIMIT_BYTES,
             memory_bytes=compiler_memory_bytes(),
         )
-        run = run_sandboxed([toolchain.nvdisasm, "-json", path.name], policy, settings)
+        run = run_sandboxed([toolchain.nvdisasm, *words, path.name], policy, settings)
     if run.returncode != 0 or run.timed_out or run.dropped_bytes:
         said = run.stderr.decode(errors="replace").strip()[-300:]
         raise InfraError(f"nvdisasm ended with {run.returncode} on a fresh cubin: {said}")

@@ -1,117 +1,145 @@
 """The estimated time of a candidate: an order for the search where nothing can be measured.
 
-It joins static facts of the cubin, counted accesses of the simulator and the GPU's data sheet. The
+It is the time of the machine code, followed warp by warp, held to what the simulator counted. The
 result is always labelled `estimated` and never stands beside a measured time: docs/estimate.md.
 """
 
-from math import prod
+from collections import Counter
 
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import GpuSpec
-from kopt.kernels.compile_result import Build, CompileResult, KernelResources
+from kopt.config.settings import Settings
+from kopt.kernels.compile_result import Build, CompileResult
 from kopt.kernels.counters import ExecutionCounters
-from kopt.kernels.plan import Launch, LaunchPlan
+from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.roofline import ByteModel
-from kopt.kernels.time_estimate import LaunchEstimate, PartName, TimeEstimate
-from kopt.tools.cuda.occupancy import launch_occupancy
+from kopt.kernels.time_estimate import LaunchEstimate, PartName, PartTimes, TimeEstimate
 
-from .instructions import StaticMix
-from .launch import LaunchModel, estimate_launch
-from .machine.machine_time import TimedLaunch
-from .machine.stage import FollowedPlan
-from .traffic import Demand, Traffic, traffic_of
+from .counted_floor import counted_dram_us, counted_excess
+from .machine.machine_time import LaunchTime
+from .machine.stage import FollowedPlan, follow_plan
+from .machine.timing_constants import Clocks
 
+RESOLUTION = 0.015
+"""Estimates that are nearer than this are not told apart: docs/estimate.md."""
+INTERVAL_RATE = 0.9
+MEASURED_OVER_ESTIMATED = (0.90, 1.19)
+"""Where measured / estimated lies for INTERVAL_RATE of the kept programs, each kernel counting as
+much as another (benchmarks/score_estimate.py)."""
+LAUNCH_FRACTION = 0.6
+"""Share of the time from which an empty launch is what it mostly is: as in docs/profile.md."""
+BUSY_FRACTION = 0.6
+"""Share of the work's time from which a unit is what it mostly is: as in docs/profile.md."""
 _CUT = (
     "the end of a warp's way, which is longer than is followed, or goes where no code is known: it"
     " takes at least this time"
 )
-RESOLUTION = 0.02
-"""Estimates from machine code that are nearer than this are not told apart: docs/estimate.md."""
+_OPEN = "how often a loop runs that ends where data says: it takes at least this time"
+_UNCOUNTED = "counted accesses: only the way through the machine code says what is moved"
 
 
-def estimate_time(
-    compiled: CompileResult,
-    counters: ExecutionCounters | None,
+def estimate_build(
+    build: Build,
     plan: LaunchPlan,
     gpu: GpuSpec,
-    model: ByteModel,
+    known: tuple[ByteModel, ExecutionCounters | None],
+    settings: Settings,
 ) -> TimeEstimate:
-    """Return an estimate of one call of `plan` on `gpu` with a cold L2, from counts.
+    """Return the estimate of one call of `plan` on `gpu` with a cold L2.
 
     Args:
-        compiled: A passed result that has a build for the architecture of `gpu` and this plan.
-        counters: One execution of the whole plan. Without them every byte of `model` is taken to
-            move once, coalesced.
-        plan: The launches; `plan.workload` picks the build.
+        build: The machine code for the plan.
+        plan: The launches.
         gpu: The data sheet.
-        model: The workload's least traffic, which tells re-reads from first reads.
+        known: The bytes that must move, and what one execution of the plan counted; None if nothing
+            did.
+        settings: Where the compiler is.
 
     Raises:
-        ToolError: `compiled` has no cubin for this plan and architecture.
+        InfraError: nvdisasm cannot read the cubin.
+        SetupError: There is no compiler or no nvdisasm, or it cannot be run in the sandbox.
     """
-    kernels = {kernel.name: kernel for kernel in find_build(compiled, plan, gpu).kernels}
-    mixes = [StaticMix(kernel) for kernel in kernels.values()]
-    resident_fraction, warps_per_sm = _residence(plan, kernels, gpu)
-    demand = Demand(
-        plan=plan,
-        counters=counters,
-        model=model,
-        load_width_bytes=_mean([mix.load_bytes for mix in mixes if mix.loads]),
-        store_width_bytes=_mean([mix.store_bytes for mix in mixes if mix.stores]),
-        warps_per_sm=warps_per_sm,
-    )
-    traffic = traffic_of(demand, resident_fraction, gpu)
-    launches = tuple(
-        estimate_launch(part) for part in _launch_models(plan, kernels, gpu, (traffic, counters))
-    )
+    followed = follow_plan(build, plan, gpu, known[0], settings)
+    return estimate_followed(followed, plan, gpu, known)
+
+
+def estimate_followed(
+    followed: FollowedPlan,
+    plan: LaunchPlan,
+    gpu: GpuSpec,
+    known: tuple[ByteModel, ExecutionCounters | None],
+) -> TimeEstimate:
+    """Return the estimate of a plan that was followed through its machine code."""
+    model, counters = known
+    times = followed.times()
+    excess = counted_excess(followed, counters)
+    floor_us = counted_dram_us(counters, plan, model, gpu)
+    timed = zip(plan.launches, times, strict=True)
+    first, *others = (_launch(launch.kernel, time, gpu, excess) for launch, time in timed)
+    launches = (_with_memsets(first, plan), *others)
+    us = sum(one.latency_us for one in launches)
+    if floor_us > us:
+        launches = tuple(_held(one, floor_us / us) for one in launches)
+        us = floor_us
+    least, most = MEASURED_OVER_ESTIMATED
     return TimeEstimate(
         workload=plan.workload,
         gpu=gpu.name,
-        latency_us=sum(launch.latency_us for launch in launches),
+        latency_us=us,
+        interval_us=(us * least, us * most),
+        interval_rate=INTERVAL_RATE,
+        resolution=RESOLUTION,
         launches=launches,
-        dominant=_dominant(launches),
-        missing=_missing(tuple(kernels.values()), counters),
+        dominant=dominant_part(launches),
+        missing=_missing(followed, counters),
     )
 
 
-def with_machine_time(estimate: TimeEstimate, followed: FollowedPlan | None) -> TimeEstimate:
-    """Return an estimate with the time of its machine code in the place of that of its parts.
-
-    Args:
-        estimate: From counts.
-        followed: The same plan, followed through its machine code; None where it could not be.
-    """
-    if followed is None:
-        missing = (*estimate.missing, "the way through the machine code: the time is from counts")
-        return estimate.model_copy(update={"missing": missing})
-    told = zip(estimate.launches, followed.launches, followed.times_us(), strict=True)
-    launches = _not_below_dram(tuple(_timed(*one) for one in told))
-    return estimate.model_copy(
-        update={
-            "latency_us": sum(one.latency_us for one in launches),
-            "launches": launches,
-            "method": "machine_code",
-            "resolution": RESOLUTION,
-            "missing": estimate.missing if followed.is_whole else (*estimate.missing, _CUT),
-        }
-    )
+def _launch(name: str, time: LaunchTime, gpu: GpuSpec, excess: float) -> LaunchEstimate:
+    """Return a launch whose work takes `excess` times as long as that which was followed."""
+    work_us = (time.us - time.launch_us) * excess
+    parts: PartTimes = {"launch": time.launch_us}
+    for unit, clocks in time.timing.busy.items():
+        parts[unit] = min(work_us, clocks / gpu.clock_mhz * excess)
+    parts["waiting"] = work_us - max(parts[unit] for unit in time.timing.busy)
+    return LaunchEstimate(kernel=name, latency_us=time.launch_us + work_us, parts_us=parts)
 
 
-def _timed(counted: LaunchEstimate, followed: TimedLaunch, time_us: float) -> LaunchEstimate:
-    """Return a launch with the time of its machine code: of a way that was cut a lower bound."""
-    if followed.path.is_cut:
-        time_us = max(time_us, counted.latency_us)
-    return counted.model_copy(update={"latency_us": time_us, "counts_us": counted.latency_us})
+def _with_memsets(first: LaunchEstimate, plan: LaunchPlan) -> LaunchEstimate:
+    """Return the first launch behind those that zero scratch buffers, empty ones in the model."""
+    us = Clocks().launch_us * sum(buffer.init == "zero" for buffer in plan.scratch)
+    parts = first.parts_us | {"launch": first.parts_us["launch"] + us}
+    return first.model_copy(update={"latency_us": first.latency_us + us, "parts_us": parts})
 
 
-def _not_below_dram(launches: tuple[LaunchEstimate, ...]) -> tuple[LaunchEstimate, ...]:
-    """Return launches that together take the time that DRAM needs for the bytes that were counted.
+def _held(launch: LaunchEstimate, factor: float) -> LaunchEstimate:
+    """Return a launch that takes `factor` times as long, since DRAM needs that."""
+    us = launch.latency_us * factor
+    parts = launch.parts_us | {"dram": us - launch.parts_us["launch"], "waiting": 0.0}
+    return launch.model_copy(update={"latency_us": us, "parts_us": parts})
 
-    What is read or written behind a branch on data, or by bulk copies, no followed warp asks for.
-    """
-    moved = sum(part.time_us for one in launches for part in one.parts if part.name == "dram")
-    factor = max(1.0, moved / sum(one.latency_us for one in launches))
-    return tuple(one.model_copy(update={"latency_us": one.latency_us * factor}) for one in launches)
+
+def dominant_part(launches: tuple[LaunchEstimate, ...]) -> PartName:
+    """Return what the launches together mostly are."""
+    us = sum(one.latency_us for one in launches)
+    totals: Counter[PartName] = Counter()
+    for one in launches:
+        totals.update(one.parts_us)
+    launch_us, _ = totals.pop("launch"), totals.pop("waiting")
+    if launch_us >= LAUNCH_FRACTION * us:
+        return "launch"
+    unit = max(totals, key=lambda name: totals[name])
+    return unit if totals[unit] >= BUSY_FRACTION * (us - launch_us) else "waiting"
+
+
+def _missing(followed: FollowedPlan, counters: ExecutionCounters | None) -> tuple[str, ...]:
+    paths = [one.path for one in followed.launches]
+    said = {
+        _CUT: any(path.is_cut for path in paths),
+        _OPEN: any(path.has_open_loop for path in paths),
+        _UNCOUNTED: counters is None,
+    }
+    return tuple(words for words, holds in said.items() if holds)
 
 
 def find_build(compiled: CompileResult, plan: LaunchPlan, gpu: GpuSpec) -> Build:
@@ -129,77 +157,3 @@ def find_build(compiled: CompileResult, plan: LaunchPlan, gpu: GpuSpec) -> Build
         f"no cubin of {compiled.kernel} for {gpu.arch} with {plan.defines}: compiled ({found}), "
         f"status {compiled.status}"
     )
-
-
-def _launch_models(
-    plan: LaunchPlan,
-    kernels: dict[str, KernelResources],
-    gpu: GpuSpec,
-    counted: tuple[Traffic, ExecutionCounters | None],
-) -> list[LaunchModel]:
-    """Split the plan's traffic over its launches by their threads: counters are not per launch."""
-    traffic, counters = counted
-    threads = [_threads(launch) for launch in plan.launches]
-    shared_bytes = counters.shared_load_bytes + counters.shared_store_bytes if counters else 0
-    memsets = sum(buffer.init == "zero" for buffer in plan.scratch)
-    models: list[LaunchModel] = []
-    for index, launch in enumerate(plan.launches):
-        share = threads[index] / sum(threads)
-        kernel = kernels[launch.kernel]
-        models.append(
-            LaunchModel(
-                launch=launch,
-                kernel=kernel,
-                occupancy=launch_occupancy(launch, kernel, gpu),
-                gpu=gpu,
-                traffic=traffic.scaled(share),
-                counters=counters,
-                shared_bytes=shared_bytes * share,
-                memsets=memsets if index == 0 else 0,
-            )
-        )
-    return models
-
-
-def _threads(launch: Launch) -> int:
-    return prod(launch.grid) * prod(launch.block)
-
-
-def _residence(
-    plan: LaunchPlan, kernels: dict[str, KernelResources], gpu: GpuSpec
-) -> tuple[float, int]:
-    """Return the share of the blocks, and the warps on an SM, that run at the same time.
-
-    1 and 0 with several launches, of which counters tell none.
-    """
-    if len(plan.launches) != 1:
-        return 1.0, 0
-    launch = plan.launches[0]
-    occupancy = launch_occupancy(launch, kernels[launch.kernel], gpu)
-    blocks = min(occupancy.blocks_per_sm, -(-prod(launch.grid) // gpu.sm_count))
-    return 1 / max(occupancy.waves, 1.0), blocks * -(-prod(launch.block) // 32)
-
-
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values) if values else 0.0
-
-
-def _dominant(launches: tuple[LaunchEstimate, ...]) -> PartName:
-    totals: dict[PartName, float] = {}
-    for launch in launches:
-        for part in launch.parts:
-            totals[part.name] = totals.get(part.name, 0.0) + part.time_us
-    return max(totals, key=lambda name: totals[name])
-
-
-def _missing(
-    kernels: tuple[KernelResources, ...], counters: ExecutionCounters | None
-) -> tuple[str, ...]:
-    missing: list[str] = []
-    if any(kernel.instructions is None for kernel in kernels):
-        missing.append("instruction mix (nvdisasm): issue time 0, accesses of 4 bytes")
-    if counters is None:
-        missing.append("counted accesses: each byte once, coalesced; barriers as in the code")
-    elif any(buffer.sectors_per_request is None for buffer in counters.traffic.values()):
-        missing.append("sectors of some buffers: taken as coalesced")
-    return tuple(missing)

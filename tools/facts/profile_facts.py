@@ -3,7 +3,8 @@
 Each group of numbers stands under how it came to be; what is unavailable says why.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import get_args
 
 from kopt.kernels.counters import HardwareCounters, LaunchCounters
 from kopt.kernels.profile_result import (
@@ -16,7 +17,7 @@ from kopt.kernels.profile_result import (
 )
 from kopt.kernels.roofline import Roofline
 from kopt.kernels.status import Provenance, Status
-from kopt.kernels.time_estimate import TimeEstimate
+from kopt.kernels.time_estimate import LaunchEstimate, PartName, TimeEstimate
 
 from .bench_facts import l2_words
 from .compile_facts import occupancy_facts, resource_facts
@@ -24,7 +25,6 @@ from .findings import advice, diagnostic_facts, head
 from .fitting import Detail, Facts, Listing, given
 from .wording import Quoted, file_name
 
-PARTS_SHOWN = 4
 STALLS_SHOWN = 3
 NOT_COUNTED = "accesses are not counted: the candidate was not executed, or not to its end"
 
@@ -106,18 +106,35 @@ def waits_words(launch: LaunchCounters, most: int | None) -> str:
 
 
 def _estimate(estimate: TimeEstimate, detail: Detail) -> Facts:
-    parts = [part for launch in estimate.launches for part in launch.parts]
-    largest = sorted(parts, key=lambda part: -part.time_us)
-    is_full = detail == "full"
-    shown = largest if is_full else largest[:PARTS_SHOWN]
-    evidence = tuple(f"{one.name}: {one.evidence}" for one in largest) if is_full else ()
+    least, most = estimate.interval_us
+    launches = tuple(_launch_estimate(one) for one in estimate.launches)
+    is_split = detail == "full" and len(launches) > 1
     return {
         "latency_us": estimate.latency_us,
-        **({"by_counts_us": estimate.counts_us} if estimate.method == "machine_code" else {}),
+        "interval": f"{least:.3g} to {most:.3g} us at {estimate.interval_rate:.0%}",
+        "ties_within": f"{estimate.resolution:.0%}",
         "dominant": estimate.dominant,
-        "parts_us": ", ".join(f"{part.name} {part.time_us:.3g}" for part in shown),
-        **given(evidence=Listing(evidence), assumed=Listing(estimate.missing, most=2)),
+        "parts_us": parts_words(estimate),
+        **given(
+            launches=Listing(launches) if is_split else None,
+            assumed=Listing(estimate.missing, most=2),
+        ),
     }
+
+
+def parts_words(estimate: TimeEstimate) -> str:
+    """Return the parts in microseconds, the largest first; units are busy side by side."""
+    shown = {name: estimate.part_us(name) for name in get_args(PartName)}
+    return _parts(shown)
+
+
+def _parts(parts_us: Mapping[PartName, float]) -> str:
+    largest = sorted(parts_us.items(), key=lambda part: -part[1])
+    return ", ".join(f"{name.replace('_', ' ')} {us:.3g}" for name, us in largest)
+
+
+def _launch_estimate(launch: LaunchEstimate) -> str:
+    return f"{launch.kernel} {launch.latency_us:.3g} us: {_parts(launch.parts_us)}"
 
 
 def _computed(result: ProfileResult, detail: Detail) -> Facts:
@@ -189,7 +206,8 @@ def _suspect(suspect: Suspect) -> Facts:
         name=suspect.name,
         statement=suspect.statement,
         evidence="; ".join(suspect.evidence),
-        gain_us=suspect.gain_us or None,
+        line=suspect.line,
+        gain_us=suspect.gain_us,
         families=", ".join(suspect.families),
         provenance=suspect.provenance.value,
     )

@@ -38,15 +38,14 @@ class BottleneckLimit:
     statement: str
     families: tuple[str, ...]
     parts: tuple[PartName, ...] = ()
-    """Parts of the time model; `fill`, the first answer from memory, counts as waiting once the
-    launches themselves are timed."""
+    """Parts of the time model."""
 
 
 _LIMITS: dict[BottleneckName, BottleneckLimit] = {
     "launch_bound": BottleneckLimit(
         "Starting the kernels takes most of the time; only fewer or earlier launches help.",
         ("pass_fusion", "grid_shape"),
-        ("launch", "fill", "block_starts"),
+        ("launch",),
     ),
     "memory_bound": BottleneckLimit(
         "DRAM is busy moving bytes; only fewer bytes help.",
@@ -78,18 +77,13 @@ _LIMITS: dict[BottleneckName, BottleneckLimit] = {
         "Threads wait, one step after the other, while no unit is busy; more bytes in flight and "
         "shorter dependent chains help.",
         ("ilp_unroll", "vectorization", "async_pipeline", "reduction"),
-        ("latency", "barriers"),
+        ("waiting",),
     ),
 }
 _ONE_LAUNCH = BottleneckLimit(
     "Starting the one launch takes most of the time; little is left beyond fewer bytes or an"
     " earlier start (programmatic dependent launch, PDL).",
     ("grid_shape",),
-)
-_MANY_BLOCKS = BottleneckLimit(
-    "Starting so many blocks takes most of the time; fewer ones, larger or with more work each,"
-    " help.",
-    ("grid_shape", "coarsening"),
 )
 
 
@@ -121,11 +115,9 @@ def find_bottleneck(facts: ProfileFacts) -> Bottleneck:
 
 def limit_of(name: BottleneckName, estimate: TimeEstimate) -> BottleneckLimit:
     """Return what is said of a bottleneck of this candidate."""
-    if name != "launch_bound":
+    if name != "launch_bound" or len(estimate.launches) > 1:
         return _LIMITS[name]
-    if estimate.part_us("block_starts") > estimate.part_us("launch"):
-        return _MANY_BLOCKS
-    return _ONE_LAUNCH if len(estimate.launches) == 1 else _LIMITS[name]
+    return _ONE_LAUNCH
 
 
 def _from_time(measured: MeasuredTime) -> Bottleneck | None:
@@ -213,35 +205,20 @@ def _stall(main: LaunchCounters) -> str:
 
 
 def _from_estimate(facts: ProfileFacts) -> Bottleneck:
-    """Take the largest share of the model, without what a measured time has ruled out."""
+    """Take what the model says the time mostly is, without what a measured time has ruled out."""
     estimate = facts.estimate
-    shares: dict[BottleneckName, float] = {
-        name: sum(map(estimate.part_us, limit.parts))
-        for name, limit in _LIMITS.items()
-        if limit.parts
-    }
-    ruled_out = ""
+    part, ruled_out = estimate.dominant, ""
     if facts.measured is not None:
         ruled_out = _ruled_out(facts.measured)
-        shares["latency_bound"] += estimate.part_us("fill")
-        del shares["launch_bound"], shares["memory_bound"]
-    name = max(shares, key=lambda one: shares[one])
-    named = _LIMITS[name].parts
-    parts = ", ".join(part for part in named if estimate.part_us(part)).replace("_", " ")
-    share = f"{parts}: {shares[name]:.2f} us of {estimate.latency_us:.2f} us (estimated)"
-    why = _evidence(estimate, named)
+        part = "waiting" if part in ("launch", "dram") else part
+    name = next(name for name, limit in _LIMITS.items() if part in limit.parts)
+    share = f"{part.replace('_', ' ')} {estimate.part_us(part):.2f} us of"
+    share += f" {estimate.latency_us:.2f} us (estimated)"
     occupancy = max((one.occupancy for one in facts.launches), key=lambda one: one.grid_blocks)
     limit = _own_limit(occupancy)
     if name == "latency_bound" and limit is not None:
         return _estimated("occupancy_limited", ruled_out, share, limit)
-    return _estimated(name, ruled_out, share, why)
-
-
-def _evidence(estimate: TimeEstimate, names: tuple[PartName, ...]) -> str:
-    """Return the numbers behind the largest of these parts."""
-    parts = [part for launch in estimate.launches for part in launch.parts if part.name in names]
-    largest = max(parts, key=lambda part: part.time_us, default=None)
-    return "" if largest is None else f"{largest.evidence} (estimated)"
+    return _estimated(name, ruled_out, share)
 
 
 def _ruled_out(measured: MeasuredTime) -> str:

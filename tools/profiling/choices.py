@@ -48,7 +48,9 @@ def profile_choices(
     for place, choice in enumerate(chosen):
         words = " ".join(f"{name}={value}" for name, value in choice.items())
         request.progress(f"{place + 1} of {len(chosen)}: {words}")
-        one = replace(request, case=case.with_tune(choice), counters=False, progress=ignore)
+        one = replace(
+            request, case=case.with_tune(choice), counters=False, suspects=False, progress=ignore
+        )
         profiles.append(profile_candidate(one, settings, devices))
         rows.append(_row(choice, profiles[-1], is_default=choice == every[0]))
     passed = any(row.status is Status.PASSED for row in rows)

@@ -26,18 +26,21 @@ from kopt.kernels.profile_result import (
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.roofline import ByteModel, roofline, workload_bytes
 from kopt.kernels.status import Status
+from kopt.kernels.time_estimate import TimeEstimate
+from kopt.tools.cuda.code_lines import read_lines
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.cuda.occupancy import launch_occupancy
+from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.devices.device import Device, ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.estimate.machine.stage import follow_plan
-from kopt.tools.estimate.stage import find_build, with_machine_time
+from kopt.tools.estimate.stage import estimate_followed
 
 from .bottleneck import ProfileFacts, find_bottleneck
 from .launchable import Launchable, make_launchable, timing_inputs
 from .measure import measure_time
+from .suspect_evidence import SuspectEvidence
 from .suspects import find_suspects
-from .what_if import Evaluated
 
 _POISON = 0xFF
 _TIMEOUT_S = 120.0
@@ -53,6 +56,8 @@ class ProfileRequest:
     """Its data sheet gives the floors and the estimate where no GPU measures."""
     counters: bool = True
     """Whether the GPU's own counters are read too, where there is a GPU: seconds."""
+    suspects: bool = True
+    """Whether suspects are looked for, with their lines: two or three seconds."""
     progress: Callable[[str], None] = ignore
     """Called with a short line before each step."""
 
@@ -105,8 +110,14 @@ def profile_candidate(
     counted, uncounted = _count(launchable, request, devices)
     on_gpu = _on_gpu(launchable, request, devices.timing, settings)
     counters = counted.counters if counted and counted.status is Status.PASSED else None
-    evaluated = Evaluated(compiled, counters, launchable.plan, gpu, model)
-    profiled = base.model_copy(update=_facts(evaluated, on_gpu, settings))
+    followed = follow_plan(launchable.build, launchable.plan, gpu, model, settings)
+    estimate = estimate_followed(followed, launchable.plan, gpu, (model, counters))
+    profiled = base.model_copy(update=_facts(launchable, counters, on_gpu, estimate))
+    if request.suspects:
+        lined = launchable.lined_cubin(settings)
+        lines = {} if lined is None else read_lines(lined, find_toolchain(settings), settings)
+        found = find_suspects(SuspectEvidence(profiled, estimate, gpu.sm_count), followed, lines)
+        profiled = profiled.model_copy(update={"suspects": found})
     if uncounted is not None:
         diagnostics = (*profiled.diagnostics, uncounted)
         profiled = profiled.model_copy(update={"diagnostics": diagnostics})
@@ -191,25 +202,25 @@ def _execute(launchable: Launchable, device: Device) -> ExecutionOutcome:
     )
 
 
-def _facts(evaluated: Evaluated, on_gpu: _OnGpu, settings: Settings) -> dict[str, object]:
+def _facts(
+    launchable: Launchable,
+    counters: ExecutionCounters | None,
+    on_gpu: _OnGpu,
+    estimate: TimeEstimate,
+) -> dict[str, object]:
     """The fields that follow from a compiled candidate, its counters and its times."""
-    plan, gpu = evaluated.plan, evaluated.gpu
-    build = find_build(evaluated.compiled, plan, gpu)
-    kernels = {kernel.name: kernel for kernel in build.kernels}
-    counted = evaluated.estimate()
-    followed = follow_plan(build, plan, gpu, evaluated.model, settings)
-    estimate = with_machine_time(counted, followed)
-    floor_us = roofline(evaluated.model, gpu).floor_us
+    plan, gpu = launchable.plan, launchable.gpu
+    model = workload_bytes(launchable.case.problem, launchable.case.workload)
+    kernels = {kernel.name: kernel for kernel in launchable.build.kernels}
     launches = _launches(plan, kernels, gpu)
     hardware = on_gpu.hardware.launches if on_gpu.hardware else ()
-    facts = ProfileFacts(evaluated.model, launches, counted, on_gpu.measured, hardware)
+    facts = ProfileFacts(model, launches, estimate, on_gpu.measured, hardware)
     return {
         "launches": launches,
-        "counters": evaluated.counters,
-        "traffic": _traffic(evaluated.model, plan, evaluated.counters),
+        "counters": counters,
+        "traffic": _traffic(model, plan, counters),
         "estimate": estimate,
-        "floor_fraction": floor_us / estimate.latency_us,
-        "suspects": find_suspects(evaluated),
+        "floor_fraction": roofline(model, gpu).floor_us / estimate.latency_us,
         "measured": on_gpu.measured,
         "hardware": on_gpu.hardware,
         "bottleneck": find_bottleneck(facts),

@@ -1,186 +1,272 @@
-"""Candidates that do not exist: one trait of a candidate taken away, to ask the time model again.
+"""Launches that do not exist: one trait of a launch taken away, to ask the time model again.
 
 Each function changes one thing and leaves the rest as it is, also where no compiler could: an
-answer says how much a trait matters to the estimate, not what a rewrite would reach.
+answer says how much a trait matters to the estimate, not what a rewrite would reach. None says that
+the launch has no such trait.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from math import prod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil, prod
 
-from kopt.config.gpu_specs import GpuSpec
-from kopt.kernels.compile_result import CompileResult, KernelResources
-from kopt.kernels.counters import BufferTraffic, ExecutionCounters
-from kopt.kernels.plan import Launch, LaunchPlan
-from kopt.kernels.roofline import ByteModel
-from kopt.kernels.time_estimate import TimeEstimate
-from kopt.tools.estimate.constants import SLOW_CLASS_CLOCKS
-from kopt.tools.estimate.instructions import StaticMix
-from kopt.tools.estimate.stage import estimate_time
+from kopt.tools.estimate.machine.launch_path import buffer_of
+from kopt.tools.estimate.machine.machine_time import LaunchTime, TimedLaunch
+from kopt.tools.estimate.machine.residents import BlockSteps
+from kopt.tools.estimate.machine.sm_work import SmWork
+from kopt.tools.estimate.machine.steps import Kind, WarpStep
+from kopt.tools.estimate.machine.timing_constants import Clocks
 
-FREE_REGISTERS = 32
-"""Registers per thread with which registers never limit occupancy: 65,536 / 2,048 threads."""
-
-ENOUGH_THREADS = 256
-"""Threads of a block: an SM of 2,048 threads is full with eight such blocks."""
+WIDE_BYTES = 16
+"""What a lane loads or stores at once at most."""
+_ENDLESS = 1e9
+_GLOBAL: tuple[Kind, ...] = ("load", "store")
 
 
 @dataclass(frozen=True)
-class Evaluated:
-    """Everything that an estimate is made from."""
+class Told:
+    """A launch with its time."""
 
-    compiled: CompileResult
-    counters: ExecutionCounters | None
-    plan: LaunchPlan
-    gpu: GpuSpec
-    model: ByteModel
-
-    def estimate(self) -> TimeEstimate:
-        """Return the estimate from counts."""
-        return estimate_time(self.compiled, self.counters, self.plan, self.gpu, self.model)
-
-    def kernels(self) -> list[KernelResources]:
-        """Return the launched kernels, each once."""
-        launched = {launch.kernel for launch in self.plan.launches}
-        found = {k.name: k for b in self.compiled.builds for k in b.kernels if k.name in launched}
-        return list(found.values())
-
-    @property
-    def traffic(self) -> dict[str, BufferTraffic]:
-        """Counted traffic by buffer; empty without counters."""
-        return {} if self.counters is None else dict(self.counters.traffic)
-
-    def with_kernels(self, change: Callable[[KernelResources], KernelResources]) -> "Evaluated":
-        """Return the same with every kernel changed."""
-        builds = tuple(
-            build.model_copy(update={"kernels": tuple(map(change, build.kernels))})
-            for build in self.compiled.builds
-        )
-        return replace(self, compiled=self.compiled.model_copy(update={"builds": builds}))
-
-    def with_traffic(self, change: Callable[[str, BufferTraffic], BufferTraffic]) -> "Evaluated":
-        """Return the same with every counted buffer changed; unchanged without counters."""
-        traffic = {name: change(name, one) for name, one in self.traffic.items()}
-        return self.with_counters(traffic=traffic)
-
-    def with_counters(self, **changed: object) -> "Evaluated":
-        """Return the same with other counters; unchanged without any."""
-        if self.counters is None:
-            return self
-        return replace(self, counters=self.counters.model_copy(update=changed))
-
-    def with_launches(self, launches: Iterable[Launch]) -> "Evaluated":
-        """Return the same with another launch list."""
-        plan = self.plan.model_copy(update={"launches": tuple(launches)})
-        return replace(self, plan=plan)
+    launch: TimedLaunch
+    time: LaunchTime
 
 
-def one_launch(evaluated: Evaluated) -> Evaluated:
-    """All work in the launch with the most threads; its kernel stands for the others."""
-    return evaluated.with_launches([max(evaluated.plan.launches, key=_threads)])
+@dataclass(frozen=True)
+class Without:
+    """A launch without a trait."""
+
+    work: SmWork
+    clocks: Clocks = field(default_factory=Clocks)
+    places: Mapping[int, float] = field(default_factory=dict[int, float])
+    """By place of an instruction, how much of the trait is there."""
+    share: float | None = None
+    """Part of the chip's memory that the SM has then; None: what it has."""
+
+    def us(self, launch: TimedLaunch) -> float:
+        """Return what `launch` takes then."""
+        return launch.time_of(self.work, self.clocks, self.share).us
 
 
-def coalesced(evaluated: Evaluated) -> Evaluated:
+WhatIf = Callable[[Told], Without | None]
+
+
+def memory_latency(told: Told) -> Without:
+    """Data from memory are there as soon as they were moved."""
+    clocks = replace(Clocks(), dram=0.0, l2=0.0, l1=0.0)
+    return Without(told.launch.work, clocks, told.time.timing.waits.at("memory"))
+
+
+def dram_bandwidth(told: Told) -> Without:
+    """DRAM moves any number of bytes at once."""
+    clocks = replace(Clocks(), dram_efficiency=_ENDLESS)
+    return Without(told.launch.work, clocks, told.time.timing.waits.at("memory"))
+
+
+def l2_bandwidth(told: Told) -> Without:
+    """L2 and the SM's intake move any number of bytes at once."""
+    clocks = replace(Clocks(), l2_bytes=_ENDLESS, intake=_ENDLESS)
+    return Without(told.launch.work, clocks, told.time.timing.waits.at("memory"))
+
+
+def code_fetch(told: Told) -> Without:
+    """Machine code is there when it is needed."""
+    clocks = replace(Clocks(), fetch=0.0)
+    return Without(told.launch.work, clocks, told.time.timing.waits.at("fetch"))
+
+
+def cluster_exchange(told: Told) -> Without | None:
+    """Blocks of a cluster hear of each other at once."""
+    if prod(told.launch.path.launch.cluster) == 1:
+        return None
+    clocks = replace(Clocks(), cluster=0.0, cluster_skew=0.0, cluster_barrier=0.0)
+    return Without(told.launch.work, clocks, told.time.timing.waits.at("cluster"))
+
+
+def block_starts(told: Told) -> Without | None:
+    """All blocks are handed out at once."""
+    work = told.launch.work
+    return Without(replace(work, last_start=0.0)) if work.last_start else None
+
+
+def occupancy(told: Told) -> Without | None:
+    """As many blocks are resident as the SM has threads for."""
+    work, gpu = told.launch.work, told.launch.gpu
+    most = min(gpu.max_threads_per_sm // prod(told.launch.path.launch.block), gpu.max_blocks_per_sm)
+    if work.resident >= min(most, len(work.blocks)):
+        return None
+    return Without(replace(work, resident=most))
+
+
+def even_blocks(told: Told) -> Without | None:
+    """Every SM has the same share of the work: loops of the busiest one run that much shorter."""
+    launch, work = told.launch, told.launch.work
+    sms = launch.gpu.sm_count
+    fraction = launch.path.grid_blocks / sms / len(work.blocks)
+
+    def shortened(warp: Sequence[WarpStep]) -> tuple[Sequence[WarpStep], Counter[int]]:
+        times = Counter(step.index for step in warp)
+        gone: Counter[int] = Counter()
+        kept: list[WarpStep] = []
+        for step in warp:
+            gone[step.index] += 1
+            if gone[step.index] <= ceil(fraction * times[step.index]):
+                kept.append(step)
+        return kept, Counter()
+
+    if fraction >= 1:
+        return None
+    return replace(_changed(work, _each_warp(shortened)), share=1 / sms)
+
+
+def instructions(told: Told) -> Without:
+    """Instructions take no time of their own."""
+    found = _each_step(
+        told.launch.work, lambda step: replace(step, slots=0, clocks=0, pipes={}), lambda _: 0
+    )
+    followed = told.launch.path.followed.values()
+    visits = Counter(visit.index for block in followed for warp in block for visit in warp)
+    return replace(found, places=visits)
+
+
+def coalesced(told: Told) -> Without | None:
     """Every access in as few sectors as could carry its bytes."""
-    return evaluated.with_traffic(
-        lambda _, one: one.model_copy(update={"sectors_per_request": one.ideal_sectors_per_request})
+    return _where(
+        told.launch.work,
+        lambda step: len(step.sectors) - step.least if step.kind in _GLOBAL else 0,
+        lambda step: replace(step, sectors=step.sectors[: step.least]),
     )
 
 
-def read_once(evaluated: Evaluated) -> Evaluated:
-    """Every input byte loaded once."""
-    needed = {tensor.name: tensor.read_bytes for tensor in evaluated.model.tensors}
-    return evaluated.with_traffic(
-        lambda name, one: one.model_copy(
-            update={"load_bytes": min(one.load_bytes, needed.get(name, one.load_bytes))}
-        )
+def conflict_free(told: Told) -> Without | None:
+    """Every shared access in as few passes as could carry its bytes."""
+    return _where(
+        told.launch.work,
+        lambda step: step.passes - step.least if step.kind == "shared" else 0,
+        lambda step: replace(step, passes=step.least),
     )
 
 
-def wide(evaluated: Evaluated) -> Evaluated:
-    """Every load and store of the code 16 bytes wide.
-
-    The code then does more at a time: what is not a global access grows with the bytes, so that
-    the arithmetic for each byte stays the same.
-    """
-
-    def widen(kernel: KernelResources) -> KernelResources:
-        old = StaticMix(kernel)
-        mix: dict[str, int] = {}
-        for name, count in kernel.instruction_mix.items():
-            prefix, _, width = name.rpartition("_")
-            narrow = prefix in ("ldg", "stg") and int(width) < 128
-            key = f"{prefix}_128" if narrow else name
-            mix[key] = mix.get(key, 0) + count
-        growth = StaticMix(kernel.model_copy(update={"instruction_mix": mix})).access_bytes
-        growth /= old.access_bytes
-        others = {name: round(n * growth) for name, n in mix.items() if name in SLOW_CLASS_CLOCKS}
-        instructions = None
-        if kernel.instructions is not None:
-            instructions = round((kernel.instructions - old.accesses) * growth) + old.accesses
-        return kernel.model_copy(
-            update={"instruction_mix": {**mix, **others}, "instructions": instructions}
-        )
-
-    return evaluated.with_kernels(widen)
+def without_spills(told: Told) -> Without | None:
+    """Nothing lies in the threads' own memory."""
+    return _where(told.launch.work, lambda step: step.passes if step.is_local else 0, _nothing)
 
 
-def without_spills(evaluated: Evaluated) -> Evaluated:
-    """No local memory traffic."""
-
-    def drop(kernel: KernelResources) -> KernelResources:
-        mix = dict(kernel.instruction_mix)
-        dropped = mix.pop("ldl", 0) + mix.pop("stl", 0)
-        instructions = None if kernel.instructions is None else kernel.instructions - dropped
-        return kernel.model_copy(
-            update={
-                "instruction_mix": mix,
-                "instructions": instructions,
-                "spill_load_bytes": 0,
-                "spill_store_bytes": 0,
-            }
-        )
-
-    return evaluated.with_kernels(drop)
+def without_barriers(told: Told) -> Without | None:
+    """Warps of a block do not wait for each other."""
+    found = _where(told.launch.work, lambda step: step.kind == "barrier", _nothing)
+    return found and replace(found, places=told.time.timing.waits.at("barrier"))
 
 
-def few_registers(evaluated: Evaluated) -> Evaluated:
-    """Registers and static shared memory that do not limit occupancy."""
-    return evaluated.with_kernels(
-        lambda kernel: kernel.model_copy(
-            update={
-                "registers_per_thread": min(kernel.registers_per_thread, FREE_REGISTERS),
-                "static_smem_bytes": 0,
-            }
-        )
-    )
+def wide(told: Told) -> Without | None:
+    """Narrow accesses to a buffer are joined, as they come, to ones of 16 bytes a lane."""
+    found = _changed(told.launch.work, _each_warp(_joined))
+    return found if found.places else None
 
 
-def every_sm(evaluated: Evaluated) -> Evaluated:
-    """At least one block for each SM, the same work in all."""
-
-    def spread(launch: Launch) -> Launch:
-        blocks = max(prod(launch.grid), evaluated.gpu.sm_count)
-        return launch.model_copy(update={"grid": (blocks, 1, 1)})
-
-    return evaluated.with_launches(map(spread, evaluated.plan.launches))
+def read_once(told: Told) -> Without | None:
+    """A block does not load again what it has loaded."""
+    found = _changed(told.launch.work, _loaded_once)
+    return found if found.places else None
 
 
-def larger_blocks(evaluated: Evaluated) -> Evaluated:
-    """Return the same threads in blocks of at least `ENOUGH_THREADS`."""
-
-    def join(launch: Launch) -> Launch:
-        per_block = max(prod(launch.block), ENOUGH_THREADS)
-        blocks = -(-_threads(launch) // per_block)
-        return launch.model_copy(update={"grid": (blocks, 1, 1), "block": (per_block, 1, 1)})
-
-    return evaluated.with_launches(map(join, evaluated.plan.launches))
+Changed = tuple[BlockSteps, Counter[int]]
+"""Steps of a block, and by instruction how much of them was changed."""
 
 
-def without_barriers(evaluated: Evaluated) -> Evaluated:
-    """No block-wide barriers."""
-    return evaluated.with_counters(barriers_per_block=0.0)
+def _changed(work: SmWork, change: Callable[[BlockSteps], Changed]) -> Without:
+    """Return the work with each block changed."""
+    amounts: Counter[int] = Counter()
+    steps: dict[int, BlockSteps] = {}
+    for number, warps in work.steps.items():
+        steps[number], amount = change(warps)
+        amounts.update(amount)
+    return Without(replace(work, steps=steps), places=amounts)
 
 
-def _threads(launch: Launch) -> int:
-    return prod(launch.grid) * prod(launch.block)
+def _each_warp(
+    change: Callable[[Sequence[WarpStep]], tuple[Sequence[WarpStep], Counter[int]]],
+) -> Callable[[BlockSteps], Changed]:
+    """Return what changes each warp of a block, equal ones once."""
+    known: dict[int, tuple[Sequence[WarpStep], Counter[int]]] = {}
+
+    def changed(warps: BlockSteps) -> Changed:
+        amounts: Counter[int] = Counter()
+        found: list[Sequence[WarpStep]] = []
+        for warp in warps:
+            if id(warp) not in known:
+                known[id(warp)] = change(warp)
+            steps, amount = known[id(warp)]
+            found.append(steps)
+            amounts.update(amount)
+        return found, amounts
+
+    return changed
+
+
+def _each_step(
+    work: SmWork, change: Callable[[WarpStep], WarpStep], amount: Callable[[WarpStep], int]
+) -> Without:
+    """Return the work with each step changed; `amount` says how much of one is."""
+
+    def changed(warp: Sequence[WarpStep]) -> tuple[Sequence[WarpStep], Counter[int]]:
+        amounts: Counter[int] = Counter()
+        for step in warp:
+            amounts[step.index] += amount(step)
+        return [change(step) for step in warp], +amounts
+
+    return _changed(work, _each_warp(changed))
+
+
+def _where(
+    work: SmWork, amount: Callable[[WarpStep], int], change: Callable[[WarpStep], WarpStep]
+) -> Without | None:
+    """Return the work with the steps changed of which `amount` is above 0; None if of none is."""
+    found = _each_step(work, lambda step: change(step) if amount(step) > 0 else step, amount)
+    return found if found.places else None
+
+
+def _nothing(step: WarpStep) -> WarpStep:
+    """Return a step in the place of `step` that takes no time."""
+    return WarpStep(index=step.index, waits=step.waits)
+
+
+def _joined(warp: Sequence[WarpStep]) -> tuple[Sequence[WarpStep], Counter[int]]:
+    amounts: Counter[int] = Counter()
+    begun: dict[tuple[Kind, int, int], tuple[int, int]] = {}
+    found: list[WarpStep] = []
+    for step in warp:
+        each = WIDE_BYTES // step.lane_bytes if step.lane_bytes and step.kind in _GLOBAL else 1
+        if each <= 1 or not step.sectors:
+            found.append(step)
+            continue
+        key = (step.kind, buffer_of(step.sectors[0]), step.lane_bytes)
+        place, count = begun.get(key, (0, each))
+        if count == each:
+            begun[key] = (len(found), 1)
+            found.append(step)
+            continue
+        begun[key] = (place, count + 1)
+        first = found[place]
+        sectors = tuple(dict.fromkeys((*first.sectors, *step.sectors)))
+        found[place] = replace(first, sectors=sectors)
+        amounts[step.index] += 1
+        found.append(_nothing(step))
+    return found, amounts
+
+
+def _loaded_once(warps: BlockSteps) -> Changed:
+    amounts: Counter[int] = Counter()
+    loaded: set[int] = set()
+    found: list[Sequence[WarpStep]] = []
+    for warp in warps:
+        steps: list[WarpStep] = []
+        for step in warp:
+            if step.kind == "load" and step.sectors and loaded.issuperset(step.sectors):
+                amounts[step.index] += len(step.sectors)
+                steps.append(_nothing(step))
+                continue
+            if step.kind == "load":
+                loaded.update(step.sectors)
+            steps.append(step)
+        found.append(steps)
+    return found, amounts

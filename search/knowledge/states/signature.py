@@ -189,15 +189,17 @@ def _of_hardware(profile: ProfileResult) -> Iterator[str]:
 
 
 def extract_signature(profile: ProfileResult) -> ProfileSignature:
-    """Return bottleneck, suspects (the main one first) and traits of a profiled program.
+    """Return bottleneck, suspects and traits of a profiled program.
 
+    Of the limits that any kernel has the largest stands first, before what could be taken away.
     Fixed rules only. Without a bottleneck, because the program did not compile, nothing is known.
     """
     if profile.bottleneck is None:
         return signature_of_time()
+    limits = [one.name for one in profile.suspects if one.is_limit]
     return ProfileSignature(
         bottleneck=profile.bottleneck.name,
-        suspects=tuple(suspect.name for suspect in profile.suspects),
+        suspects=(*limits[:1], *(one.name for one in profile.suspects if not one.is_limit)),
         traits=find_traits(profile),
         provenance=profile.bottleneck.provenance,
     )

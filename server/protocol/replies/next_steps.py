@@ -64,8 +64,8 @@ def profile_next(result: ProfileResult) -> str:
     if result.status is not Status.PASSED:
         return mend_and_call("check_correctness", result)
     # What promises most, then what holds it back altogether, then the rest.
-    ordered = sorted(result.suspects, key=lambda suspect: -(suspect.gain_us or 0.0))
-    best = [suspect.families for suspect in ordered[:1] if suspect.gain_us]
+    ordered = sorted(result.suspects, key=lambda suspect: (suspect.is_limit, -suspect.gain_us))
+    best = [suspect.families for suspect in ordered[:1] if not suspect.is_limit]
     limit = [result.bottleneck.families] if result.bottleneck else []
     named = chain.from_iterable((*best, *limit, *(suspect.families for suspect in ordered)))
     families = list(dict.fromkeys(named))[:3]

@@ -88,7 +88,7 @@ def test_more_new_slots_than_families_are_still_filled() -> None:
 
 
 MADE = START.replace("128", "512")
-PROFILES = {1: profile_of(EstimateCase())}
+PROFILES = {1: profile_of(EstimateCase(suspects=("memory_latency", "barriers")))}
 TASK = branch_task(documents=Documents(profiles=PROFILES))
 
 

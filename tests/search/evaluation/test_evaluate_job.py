@@ -7,8 +7,10 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.check_result import CheckLevel, CheckResult, Mismatch
+from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status
+from kopt.kernels.time_estimate import TimeEstimate
 from kopt.search.evaluation import evaluate_job as module
 from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.evaluation import Evaluation
@@ -16,10 +18,12 @@ from kopt.search.storage.artifacts import open_artifacts
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.sim.device import SimDevice
 from support.checked_jobs import checked, job
+from support.estimate_cases import EstimateCase
 
 
-def unfollowed(*_: object) -> None:
-    """Stand for machine code that cannot be followed."""
+def estimated(_: object, plan: LaunchPlan, *__: object) -> TimeEstimate:
+    """Return an estimate of machine code that is made up."""
+    return EstimateCase().estimate().model_copy(update={"workload": plan.workload})
 
 
 @pytest.fixture
@@ -37,7 +41,7 @@ def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             return checked(request, tmp_path / "cubin", **fields)
 
         monkeypatch.setattr(module, "check_candidate", stand_in)
-        monkeypatch.setattr(module, "follow_plan", unfollowed)  # the cubin is made up
+        monkeypatch.setattr(module, "estimate_build", estimated)
         settings = Settings(tmp_path)
         place = EvaluationSite(
             SimDevice(settings), None, settings, open_artifacts(tmp_path), say=said.append

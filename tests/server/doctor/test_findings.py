@@ -16,6 +16,7 @@ from kopt.server.doctor.findings import (
     model_findings,
 )
 from kopt.tools.cuda import include_tree
+from kopt.tools.cuda.toolchain import FoundToolchain, find_toolchain
 from support.written_index import function, write_library
 
 KEY = "pcsk_made_up_0123456789"
@@ -123,6 +124,21 @@ def test_missing_headers_are_named_with_the_command_that_brings_them(
     (root / "include/cccl/nv").mkdir(parents=True)
     (root / "include/cccl/nv/target").touch()
     assert _machine(tmp_path, "CUDA headers").detail.startswith(f"{root}/include: ")
+
+
+def test_compiler_without_nvdisasm_is_told_what_it_cannot_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blind = replace(find_toolchain(Settings(home=tmp_path)), nvdisasm=None)
+
+    def found(_: Settings) -> FoundToolchain:
+        return blind
+
+    monkeypatch.setattr(findings, "find_toolchain", found)
+    compiler = _machine(tmp_path, "CUDA compiler")
+    assert (compiler.is_present, compiler.is_required) == (False, True)
+    assert "no time can be estimated" in compiler.detail
+    assert "kopt-mcp[toolkit]" in compiler.detail
 
 
 def _machine(home: Path, name: str) -> DoctorFinding:

@@ -3,11 +3,10 @@
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.kernels.time_estimate import LaunchEstimate, TimeEstimate, TimePart
 from kopt.tools.estimate.machine.lanes import ALL, Lanes, filled
 from kopt.tools.estimate.machine.moves import Place
 from kopt.tools.estimate.machine.warp_path import WarpPath
-from kopt.tools.estimate.stage import RESOLUTION, with_machine_time
+from kopt.tools.estimate.stage import RESOLUTION
 from support.machine_cases import followed, instruction
 
 COPY = """
@@ -19,8 +18,8 @@ COPY = """
 
 def _us(body: str, settings: Settings) -> float:
     found = followed(body, settings)
-    assert found.is_whole
-    return sum(found.times_us())
+    assert not found.launches[0].path.is_cut
+    return found.time_us()
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +89,39 @@ def test_load_before_a_barrier_is_not_waited_for_there(settings: Settings) -> No
 
 def test_way_that_does_not_end_is_cut_and_said_so(settings: Settings) -> None:
     endless = f"{COPY}  for (volatile int i = 0; i < 1000000; ++i) {{}}\n"
-    assert not followed(endless, settings).is_whole
+    assert followed(endless, settings).launches[0].path.is_cut
+
+
+def test_loop_that_data_ends_is_told(settings: Settings) -> None:
+    body = """
+  int n = 0;
+  for (float z = __bfloat162float(input[threadIdx.x]); z < 100.0f; z = z * z + 1.0f) ++n;
+  out[threadIdx.x] = __int2bfloat16_rn(n);
+"""
+    assert followed(body, settings).launches[0].path.has_open_loop
+    assert not followed(COPY, settings).launches[0].path.has_open_loop
+
+
+def test_loop_counter_beside_a_narrow_spill_is_still_known(settings: Settings) -> None:
+    body = """
+  volatile short narrow[4];
+  volatile int count[4];
+  narrow[0] = __bfloat162short_rz(input[threadIdx.x]);
+  for (count[1] = 0; count[1] < 9; count[1] = count[1] + 1) {
+    narrow[1] = narrow[0];
+    out[count[1] * H + threadIdx.x] = __short2bfloat16_rn(narrow[1]);
+  }
+"""
+    launch = followed(body, settings).launches[0]
+    stores = [v for v in launch.path.followed[0][0] if launch.path.code[v.index].operation == "STG"]
+    assert len(stores) == 9
+    assert not launch.path.has_open_loop
+
+
+def test_what_all_threads_ask_for_is_known_from_those_that_were_followed(
+    settings: Settings,
+) -> None:
+    assert followed(COPY, settings).launches[0].path.asked_bytes == 2 * 8 * 14336 * 2
 
 
 def test_blackwell_code_is_followed_as_well(settings: Settings) -> None:
@@ -165,21 +196,3 @@ def test_asynchronous_copy_reads_where_it_copies_from(settings: Settings) -> Non
         for sector in visit.access.sectors
     }
     assert len(sectors) == 7 * 16
-
-
-def test_bytes_that_were_counted_take_their_time_where_no_warp_was_seen_to_ask(
-    settings: Settings,
-) -> None:
-    found = followed(COPY, settings)
-    dram = TimePart(name="dram", time_us=50.0, overlaps=True, evidence="")
-    counted = TimeEstimate(
-        workload="b8xh14336",
-        gpu="H100",
-        latency_us=60.0,
-        launches=(LaunchEstimate(kernel="k", latency_us=60.0, parts=(dram,)),),
-        dominant="dram",
-        missing=(),
-    )
-    estimate = with_machine_time(counted, found)
-    assert sum(found.times_us()) < estimate.latency_us == pytest.approx(50.0)
-    assert estimate.method == "machine_code"

@@ -61,6 +61,8 @@ class Lanes:
 
     constants: Mapping[int, int]
     """Words of constant bank 0 by offset in bytes."""
+    warp: int = 0
+    """Number of the warp in its block."""
     local: dict[int, Words | None] = field(default_factory=dict[int, "Words | None"])
     """Words of local memory by address, which is the same in each lane."""
     _words: dict[str, Words | None] = field(default_factory=dict[str, "Words | None"])

@@ -92,11 +92,25 @@ class LaunchPath:
     bank: ConstantBank
     is_cut: bool
     """Whether a way was too long to be followed, or led where no code is known."""
+    has_open_loop: bool
+    """Whether a loop was met that data ends."""
 
     @property
     def grid_blocks(self) -> int:
         """Blocks of the whole launch."""
         return prod(self.launch.grid)
+
+    @property
+    def asked_bytes(self) -> float:
+        """Bytes of global memory that all threads ask for, as those that were followed do."""
+        accesses = (
+            visit.access
+            for block in self.followed.values()
+            for warp in block
+            for visit in warp
+            if visit.access is not None and visit.access.bytes and visit.access.sectors
+        )
+        return sum(access.bytes for access in accesses) * self.grid_blocks / len(self.followed)
 
 
 def follow_launch(
@@ -118,21 +132,22 @@ def follow_launch(
     blocks = range(0, prod(launch.grid), sm_count)
     count = min(len(blocks), MAX_BLOCKS)
     followed: dict[int, BlockVisits] = {}
-    is_cut, left = False, most
+    is_cut, is_open, left = False, False, most
     for number in (blocks[place * len(blocks) // count] for place in range(count)):
         warps: list[WarpVisits] = []
-        for place in _warps(launch, number):
+        for warp, place in enumerate(_warps(launch, number)):
             if left <= 0 and warps:
                 warps.append(warps[-1])
                 continue
-            path = WarpPath(code, Lanes(bank.words), *place).follow(min(MAX_VISITS, most))
+            path = WarpPath(code, Lanes(bank.words, warp), *place).follow(min(MAX_VISITS, most))
             warps.append(tuple(path.visits))
             is_cut = is_cut or path.is_cut
+            is_open = is_open or path.has_open_loop
             left -= len(path.visits)
         followed[number] = tuple(warps)
         if left <= 0:
             break
-    return LaunchPath(launch, code, blocks, followed, bank, is_cut)
+    return LaunchPath(launch, code, blocks, followed, bank, is_cut, is_open)
 
 
 def _warps(launch: Launch, number: int) -> Iterator[tuple[Place, Flags]]:

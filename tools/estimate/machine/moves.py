@@ -171,8 +171,11 @@ def unpack_flags(lanes: Lanes, one: Instruction, active: Flags) -> None:
 def spill(lanes: Lanes, one: Instruction, active: Flags) -> None:
     """STL: registers that are put aside."""
     place = _common(lanes.address(one.operands[0]), active)
-    if place is None or one.modifiers & _NARROW:
+    if place is None:
         lanes.local.clear()
+        return
+    if one.modifiers & _NARROW:
+        lanes.local[place & ~3] = None
         return
     for number in range(_registers(one)):
         word = lanes.word(register_after(one.operands[1], number))

@@ -14,6 +14,10 @@ _BANK_BYTES = 4
 _WIDTHS = {"256": 32, "128": 16, "64": 8, "U16": 2, "S16": 2, "U8": 1, "S8": 1}
 _UNKNOWN = 1 << 60
 """Sectors from here on stand for places that hang on data: each is a place of its own."""
+_LOCAL = 1 << 59
+"""Sectors from here on are of the threads' own memory."""
+_LOCAL_SHIFT, _WORD_SECTORS = 17, 4
+_LOCAL_MASK = (4 << _LOCAL_SHIFT) - 1
 GLOBAL = frozenset({"LDG", "LD", "LDGSTS", "STG", "ST", "ATOM", "ATOMG", "REDG", "RED"})
 SHARED = frozenset({"LDS", "LDSM", "STS", "STSM", "ATOMS"})
 LOCAL = frozenset({"LDL", "STL"})
@@ -27,6 +31,12 @@ class WarpAccess:
     """Numbers of the 32-byte sectors of global memory, each once."""
     passes: int = 1
     """Times that the shared memory is gone through."""
+    least: int = 1
+    """The fewest sectors, or passes, in which the same bytes could be had."""
+    bytes: int = 0
+    """What the lanes of the warp ask for together."""
+    lane_bytes: int = _BANK_BYTES
+    """What one lane asks for."""
 
 
 def access_of(lanes: Lanes, one: Instruction, active: Flags, serial: int) -> WarpAccess | None:
@@ -41,20 +51,40 @@ def access_of(lanes: Lanes, one: Instruction, active: Flags, serial: int) -> War
     if one.operation not in GLOBAL | SHARED | LOCAL:
         return None
     width = next((_WIDTHS[name] for name in one.modifiers if name in _WIDTHS), _BANK_BYTES)
-    if one.operation in LOCAL:  # side by side in L1, which is made of the same memory
-        return WarpAccess(passes=max(1, width // _BANK_BYTES))
+    if one.operation in LOCAL:
+        return _local_access(lanes, one, width)
     texts = [name for name in one.operands if "[" in name]
     text = texts[one.operation == "LDGSTS"] if texts else None  # behind where it goes to
     place = None if text is None else lanes.address(text)
     count = int(active.sum())
     if place is None:  # as if lanes stood side by side
         if one.operation in SHARED:
-            return WarpAccess(passes=max(1, width * count // (_BANKS * _BANK_BYTES)))
+            passes = max(1, width * count // (_BANKS * _BANK_BYTES))
+            return WarpAccess((), passes, passes, width * count, width)
         number = max(1, width * count >> SECTOR_SHIFT)
-        return WarpAccess(tuple(_UNKNOWN + serial * WARP + place for place in range(number)))
+        sectors = tuple(_UNKNOWN + serial * WARP + place for place in range(number))
+        return WarpAccess(sectors, 1, number, width * count, width)
+    distinct = np.unique(place[active]).size * width
     if one.operation in SHARED:
-        return WarpAccess(passes=_passes(place[active], width))
-    return WarpAccess(_sectors(place[active], width))
+        least = -(-distinct // (_BANKS * _BANK_BYTES))
+        return WarpAccess((), _passes(place[active], width), least, width * count, width)
+    sectors = _sectors(place[active], width)
+    return WarpAccess(sectors, 1, -(-distinct >> SECTOR_SHIFT), width * count, width)
+
+
+def _local_access(lanes: Lanes, one: Instruction, width: int) -> WarpAccess:
+    """Return an access to the threads' own memory: the word of each lane stands beside the next's.
+
+    Its sectors are those of the warp alone, none where the address is not known.
+    """
+    passes = max(1, width // _BANK_BYTES)
+    text = next(name for name in one.operands if "[" in name)
+    place = lanes.address(text)
+    if place is None:
+        return WarpAccess((), passes, passes, 0, width)
+    first = ((int(place[0]) & _LOCAL_MASK) >> _BANK_SHIFT) + (lanes.warp << _LOCAL_SHIFT)
+    sectors = range(_LOCAL + first * _WORD_SECTORS, _LOCAL + (first + passes) * _WORD_SECTORS)
+    return WarpAccess(tuple(sectors), passes, passes, 0, width)
 
 
 def _sectors(places: Words, width: int) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .steps import WarpStep
+from .waits import Reason
 
 BlockSteps = Sequence[Sequence[WarpStep]]
 
@@ -14,10 +15,14 @@ class ResidentBlock:
     """A block that is resident."""
 
     number: int
+    place: int
+    """Which of the resident ones it is, from 0: the threads' own memory belongs to the place."""
     steps: BlockSteps
     shift: int
     """Blocks between it and the one whose steps it goes by: its sectors are others."""
     is_first: bool
+    started: float
+    """When it started."""
     alive: int
     remote_stores: int
     """Warps that have not stored to other blocks of the cluster yet."""
@@ -32,6 +37,17 @@ class ResidentBlock:
 
 
 @dataclass
+class Scoreboard:
+    """What a warp may wait for."""
+
+    ready: float = 0.0
+    """When it is there."""
+    reason: Reason = "result"
+    index: int = 0
+    """Place of the instruction that brings it."""
+
+
+@dataclass
 class ResidentWarp:
     """A warp with the step that is next."""
 
@@ -40,5 +56,6 @@ class ResidentWarp:
     scheduler: int
     serial: int
     place: int = 0
-    boards: list[float] = field(default_factory=lambda: [0.0] * 6)
-    """When what was waited for is there, by scoreboard."""
+    boards: list[Scoreboard] = field(default_factory=lambda: [Scoreboard() for _ in range(6)])
+    stopped: float = 0.0
+    """When it came to a barrier or another thing that others bring."""

@@ -7,82 +7,71 @@ the blocks of the SM of all blocks.
 """
 
 import heapq
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from .instructions import NO_SCOREBOARD
-from .launch_path import buffer_of
-from .memory_share import MemoryShare
-from .residents import BlockSteps, ResidentBlock, ResidentWarp
+from .memory_share import SECTOR_BYTES, MemoryShare
+from .residents import ResidentBlock, ResidentWarp, Scoreboard
+from .sm_work import SmTiming, SmWork, Unit
 from .steps import Kind, WarpStep
+from .waits import Reason
 
 _SCHEDULERS = 4
-_SECTOR_BYTES = 32
 _SECTORS_A_CLOCK = 4
 _OPERANDS_READ = 10
-MAX_STEPS = 150_000
-"""Steps that are simulated of a launch, if no other number is given: a second or less."""
 _BARRIERS: tuple[Kind, ...] = ("barrier", "cluster_barrier")
 
 
-@dataclass
-class SmTiming:
-    """When things happened, in clocks."""
-
-    waited: float = 0.0
-    """When the blocks that start first came to the wait for the launch before; 0 without one."""
-    triggered: float = 0.0
-    """When the last block had triggered the next launch, or ended."""
-    ended: float = 0.0
-    """When the last block had ended, and its bytes were through."""
-
-
 class _Sm:
-    def __init__(
-        self,
-        blocks: Sequence[int],
-        steps: Mapping[int, BlockSteps],
-        resident: int,
-        memory: MemoryShare,
-        most: int,
-    ) -> None:
-        self._blocks, self._steps = blocks, steps
-        self._resident, self._memory, self._clocks = resident, memory, memory.clocks
-        self._most = most
+    def __init__(self, work: SmWork, memory: MemoryShare) -> None:
+        self._work, self._memory, self._clocks = work, memory, memory.clocks
         self._next = 0
         self._live: dict[int, ResidentBlock] = {}
         self._done = 0
         self._events: list[tuple[float, int, ResidentWarp]] = []
         self._serial = 0
         self._issue_free = [0.0] * _SCHEDULERS
+        self._issue_busy = [0.0] * _SCHEDULERS
         self._pipe_free: list[dict[int, float]] = [{} for _ in range(_SCHEDULERS)]
+        self._pipe_busy: list[dict[int, float]] = [{} for _ in range(_SCHEDULERS)]
         self._fetched: dict[int, float] = {}
         self._fetch_free = 0.0
         self._unit_free = 0.0
-        self._cached: dict[tuple[int, int], float] = {}
+        self._unit_busy = 0.0
         self.timing = SmTiming()
 
     def run(self) -> SmTiming:
-        for _ in range(min(self._resident, len(self._blocks))):
+        for _ in range(min(self._work.resident, len(self._work.blocks))):
             self._start_block(0.0, is_first=True)
-        while self._events and self._done < self._most:
+        while self._events and self._done < self._work.most:
             now, _, warp = heapq.heappop(self._events)
             self._advance(warp, now)
             if not self._events:
                 self._release_stuck(now)
         timing = self.timing
         timing.ended = max(timing.ended, self._memory.drained)
+        timing.busy = self._busy()
         if self._events:
-            ended = max(timing.ended, self._events[0][0]) * max(
-                1.0, self._steps_of_all / self._done
-            )
+            rest = max(1.0, self._steps_of_all / self._done)
+            ended = max(timing.ended, self._events[0][0]) * rest
             timing.triggered = timing.ended = ended
+            timing.busy = {name: clocks * rest for name, clocks in timing.busy.items()}
+        timing.ended = max(timing.ended, self._work.last_start)
         return timing
+
+    def _busy(self) -> dict[Unit, float]:
+        pipes = (clocks for taken in self._pipe_busy for clocks in taken.values())
+        return {
+            "dram": self._memory.dram_busy,
+            "l2": self._memory.l2_busy,
+            "sm_intake": self._memory.intake_busy,
+            "load_store": self._unit_busy,
+            "issue": max(*self._issue_busy, *pipes),
+        }
 
     @property
     def _steps_of_all(self) -> float:
-        known = [sum(map(len, warps)) for warps in self._steps.values()]
-        return len(self._blocks) * sum(known) / len(known)
+        known = [sum(map(len, warps)) for warps in self._work.steps.values()]
+        return len(self._work.blocks) * sum(known) / len(known)
 
     def _release_stuck(self, now: float) -> None:
         """Let go on who waits for what nobody is left to bring, so that no work is left out."""
@@ -94,12 +83,15 @@ class _Sm:
             self._go_on(warp, now)
 
     def _start_block(self, now: float, *, is_first: bool) -> None:
-        number = self._blocks[self._next]
-        model = min(self._steps, key=lambda known: abs(known - number))
+        number = self._work.blocks[self._next]
+        model = min(self._work.steps, key=lambda known: abs(known - number))
         self._next += 1
-        steps = self._steps[model]
+        steps = self._work.steps[model]
         stores = sum(any(step.kind == "remote_store" for step in warp) for warp in steps)
-        block = ResidentBlock(number, steps, number - model, is_first, len(steps), stores)
+        place = (self._next - 1) % self._work.resident
+        block = ResidentBlock(
+            number, place, steps, number - model, is_first, now, len(steps), stores
+        )
         self._live[id(block)] = block
         for warp in steps:
             self._serial += 1
@@ -111,18 +103,23 @@ class _Sm:
     def _advance(self, warp: ResidentWarp, now: float) -> None:
         step = warp.steps[warp.place]
         if step.waits:
-            needed = max(time for b, time in enumerate(warp.boards) if step.waits >> b & 1)
-            if needed > now:
-                self._push(needed, warp)
+            last = max(
+                (board for b, board in enumerate(warp.boards) if step.waits >> b & 1),
+                key=lambda board: board.ready,
+            )
+            if last.ready > now:
+                self.timing.waits.add(last.reason, last.index, last.ready - now)
+                self._push(last.ready, warp)
                 return
         issued = self._issue(warp, step, now)
         on = issued + step.clocks
         if step.pipes:
-            on = max(on, self._take_pipes(warp.scheduler, step, issued))
+            taken = self._take_pipes(warp.scheduler, step, issued)
+            self.timing.waits.add("pipe", step.index, taken - on)
+            on = max(on, taken)
         later = self._carry_out(warp, step, issued)
-        if later is None:
-            return
-        self._go_on(warp, max(on, later))
+        if later is not None:
+            self._go_on(warp, max(on, later))
 
     def _go_on(self, warp: ResidentWarp, when: float) -> None:
         warp.place += 1
@@ -134,10 +131,14 @@ class _Sm:
 
     def _issue(self, warp: ResidentWarp, step: WarpStep, now: float) -> float:
         issued = max(now, self._issue_free[warp.scheduler])
+        self.timing.waits.add("issue", step.index, issued - now)
+        there = issued
         for line in step.lines:
-            issued = max(issued, self._fetch(line, issued))
-        self._issue_free[warp.scheduler] = issued + step.slots
-        return issued
+            there = max(there, self._fetch(line, there))
+        self.timing.waits.add("fetch", step.index, there - issued)
+        self._issue_free[warp.scheduler] = there + step.slots
+        self._issue_busy[warp.scheduler] += step.slots
+        return there
 
     def _fetch(self, line: int, now: float) -> float:
         found = self._fetched.get(line)
@@ -149,10 +150,12 @@ class _Sm:
 
     def _take_pipes(self, scheduler: int, step: WarpStep, issued: float) -> float:
         """Take the pipes and return when the last instruction was taken in."""
-        free, last = self._pipe_free[scheduler], 0.0
+        free, busy = self._pipe_free[scheduler], self._pipe_busy[scheduler]
+        last = 0.0
         for clocks, taken in step.pipes.items():
             end = max(free.get(clocks, 0.0), issued) + taken
             free[clocks] = end
+            busy[clocks] = busy.get(clocks, 0.0) + taken
             last = max(last, end - clocks)
         return last
 
@@ -168,23 +171,36 @@ class _Sm:
             case "wait" | "trigger":
                 self._note(warp.block, step.kind, issued)
             case _:
-                self._set(warp, step.sets, issued + self._clocks.of(step.latency))
+                self._set(warp, step, issued + self._clocks.of(step.latency))
         return 0.0
 
     def _access(self, warp: ResidentWarp, step: WarpStep, issued: float) -> None:
         """Send an access through the load/store unit."""
         is_global = step.kind in ("load", "store")
-        taken = len(step.sectors) / _SECTORS_A_CLOCK if is_global else step.passes
-        self._unit_free = max(self._unit_free, issued) + max(1.0, taken)
+        taken = max(1.0, len(step.sectors) / _SECTORS_A_CLOCK if is_global else step.passes)
+        self._unit_busy += taken
+        self._unit_free = max(self._unit_free, issued) + taken
         if step.kind == "load":
-            self._set(warp, step.sets, self._load(warp.block, step))
+            there = self._memory.load(self._unit_free, step.sectors, warp.block.shift)
+            self._set(warp, step, there, "memory")
         elif step.kind == "store":
-            count = _SECTOR_BYTES * max(1, len(step.sectors))
+            count = SECTOR_BYTES * max(1, len(step.sectors))
             stored = self._memory.store(self._unit_free, count)
             warp.block.stored = max(warp.block.stored, stored)
         else:
-            self._set(warp, step.sets, self._unit_free + self._clocks.of(step.kind))
-        self._set(warp, step.frees, self._unit_free + _OPERANDS_READ)
+            there = self._unit_free + self._clocks.of(step.kind)
+            self._set(warp, step, max(there, self._own_memory(step, warp.block.place)), "shared")
+        if step.frees < NO_SCOREBOARD - 1:
+            self._bring(warp.boards[step.frees], self._unit_free + _OPERANDS_READ, "shared", step)
+
+    def _own_memory(self, step: WarpStep, place: int) -> float:
+        """Return when what a step puts aside or takes back of the threads' own memory is there."""
+        if not step.is_local:
+            return 0.0
+        if step.sets == NO_SCOREBOARD:
+            self._memory.put_aside(self._unit_free, step.sectors, place)
+            return 0.0
+        return self._memory.take_back(self._unit_free, step.sectors, place)
 
     def _note(self, block: ResidentBlock, kind: Kind, issued: float) -> None:
         """Note when a block came to its wait or its trigger."""
@@ -197,48 +213,47 @@ class _Sm:
         """Have a warp wait for others, or for what they send; None while it does."""
         block = warp.block
         if kind == "arrival" and block.remote_stores <= 0:
-            return block.sent + self._clocks.cluster if block.sent else 0.0
+            return self._arrived(block) if block.sent else 0.0
+        warp.stopped = issued
         block.waiting[kind].append(warp)
         if kind != "arrival":
             self._release_full(block, issued)
         return None
 
-    def _set(self, warp: ResidentWarp, board: int, when: float) -> None:
-        if board < NO_SCOREBOARD - 1:
-            warp.boards[board] = max(warp.boards[board], when)
+    def _set(
+        self, warp: ResidentWarp, step: WarpStep, when: float, reason: Reason = "result"
+    ) -> None:
+        if step.sets < NO_SCOREBOARD - 1:
+            self._bring(warp.boards[step.sets], when, reason, step)
 
-    def _load(self, block: ResidentBlock, step: WarpStep) -> float:
-        """Return when the bytes are there; what the SM has asked for before comes with it."""
-        ready = self._unit_free + self._clocks.l1
-        missed: list[tuple[int, int]] = []
-        for sector in step.sectors:
-            found = self._cached.get((sector, block.shift))
-            if found is None:
-                missed.append((sector, block.shift))
-            else:
-                ready = max(ready, found)
-        if missed:
-            share = self._memory.first_touch(buffer_of(missed[0][0]))
-            there = self._memory.load(self._unit_free, _SECTOR_BYTES * len(missed), share)
-            self._cached.update(dict.fromkeys(missed, there))
-            ready = max(ready, there)
-        return ready
+    def _bring(self, board: Scoreboard, when: float, reason: Reason, step: WarpStep) -> None:
+        if when > board.ready:
+            board.ready, board.reason, board.index = when, reason, step.index
 
     def _send(self, block: ResidentBlock, issued: float) -> None:
         block.sent = max(block.sent, issued)
         block.remote_stores -= 1
         if block.remote_stores <= 0:
-            for warp in block.waiting.pop("arrival", []):
-                self._go_on(warp, block.sent + self._clocks.cluster)
+            self._wake(block, "arrival", self._arrived(block))
+
+    def _arrived(self, block: ResidentBlock) -> float:
+        """Return when what all blocks of the cluster send has come, some later than this one's."""
+        later = self._clocks.cluster_skew * (block.sent - block.started)
+        return block.sent + later + self._clocks.cluster
+
+    def _wake(self, block: ResidentBlock, kind: Kind, when: float) -> None:
+        """Let all go on that wait for this."""
+        reason: Reason = "barrier" if kind == "barrier" else "cluster"
+        for warp in block.waiting.pop(kind, []):
+            self.timing.waits.add(reason, warp.steps[warp.place].index, when - warp.stopped)
+            self._go_on(warp, when)
 
     def _release_full(self, block: ResidentBlock, now: float) -> None:
         """Let go on who waits at a barrier to which every warp that is left has come."""
         for kind in _BARRIERS:
             waiting = block.waiting[kind]
             if waiting and len(waiting) >= block.alive:
-                block.waiting[kind] = []
-                for warp in waiting:
-                    self._go_on(warp, now + self._clocks.of(kind))
+                self._wake(block, kind, now + self._clocks.of(kind))
 
     def _end_warp(self, block: ResidentBlock, now: float) -> None:
         block.alive -= 1
@@ -251,24 +266,15 @@ class _Sm:
         timing.triggered = max(
             timing.triggered, now if block.triggered is None else block.triggered
         )
-        if self._next < len(self._blocks):
+        if self._next < len(self._work.blocks):
             self._start_block(now + self._clocks.block_start, is_first=False)
 
 
-def time_sm(
-    blocks: Sequence[int],
-    steps: Mapping[int, BlockSteps],
-    resident: int,
-    memory: MemoryShare,
-    most: int = MAX_STEPS,
-) -> SmTiming:
+def time_sm(work: SmWork, memory: MemoryShare) -> SmTiming:
     """Return when the blocks of an SM came where.
 
     Args:
-        blocks: Their numbers, in their order.
-        steps: Of the warps of some blocks, by number; the others go by the steps of the nearest.
-        resident: Blocks that the SM holds at once.
+        work: What they do.
         memory: What the SM has of the chip's memory; is used up.
-        most: Steps that are simulated; the others are taken to go on at the same pace.
     """
-    return _Sm(blocks, steps, resident, memory, most).run()
+    return _Sm(work, memory).run()

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from kopt.config.errors import InfraError, SetupError
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
 from kopt.kernels.compile_result import Build
@@ -16,12 +17,17 @@ from kopt.tools.cuda.toolchain import find_toolchain
 
 from .instructions import Instruction, read_instructions
 from .launch_path import MAX_FOLLOWED, constant_bank, follow_launch
-from .machine_time import TimedLaunch
-from .sm_timing import MAX_STEPS
+from .machine_time import LaunchTime, TimedLaunch
+from .sm_work import MAX_STEPS
 from .timing_constants import Clocks
 
 _FOLLOWED_WHOLE = 4
 """Launches that differ, up to which each may take all the time that a launch may; more share it."""
+
+_NO_NVDISASM = (
+    "an estimate needs nvdisasm, which is not installed beside the CUDA compiler; next:"
+    " pip install 'kopt-mcp[toolkit]', or install the whole CUDA toolkit"
+)
 
 
 @dataclass(frozen=True)
@@ -30,39 +36,36 @@ class FollowedPlan:
 
     launches: tuple[TimedLaunch, ...]
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether every way that was followed came to its end."""
-        return not any(one.path.is_cut for one in self.launches)
-
-    def times_us(self, clocks: Clocks | None = None) -> tuple[float, ...]:
+    def times(self, clocks: Clocks | None = None) -> tuple[LaunchTime, ...]:
         """Return the time of each launch, on buffers that no cache holds."""
         known = clocks or Clocks()
         unlike = {id(one): one for one in self.launches}
-        times = {key: one.time_us(known) for key, one in unlike.items()}
+        times = {key: one.time(known) for key, one in unlike.items()}
         return tuple(times[id(one)] for one in self.launches)
+
+    def time_us(self, clocks: Clocks | None = None) -> float:
+        """Return the time of all launches, one after the other."""
+        return sum(one.us for one in self.times(clocks))
 
 
 def follow_plan(
     build: Build, plan: LaunchPlan, gpu: GpuSpec, model: ByteModel, settings: Settings
-) -> FollowedPlan | None:
+) -> FollowedPlan:
     """Return the launches of `plan` as the machine code of `build` carries them out.
 
-    None where no nvdisasm is installed, or the code of a launch is not in the cubin.
-
     Raises:
-        InfraError: nvdisasm cannot read the cubin.
-        SetupError: There is no compiler, or it cannot be run in the sandbox.
+        InfraError: nvdisasm cannot read the cubin, or it has not the kernels of the plan.
+        SetupError: There is no compiler or no nvdisasm, or it cannot be run in the sandbox.
     """
     data = Path(build.cubin_path).read_bytes()
     listing = run_nvdisasm(data, find_toolchain(settings), settings)
     if listing is None:
-        return None
+        raise SetupError(_NO_NVDISASM)
     facts = read_cubin(data)
     code = read_instructions(listing, facts.code)
     kernels = {kernel.name: kernel for kernel in facts.kernels}
-    if not all(launch.kernel in code and launch.kernel in kernels for launch in plan.launches):
-        return None
+    if lost := {launch.kernel for launch in plan.launches} - code.keys() & kernels.keys():
+        raise InfraError(f"the cubin has no code of {', '.join(sorted(lost))}")
     return FollowedPlan(tuple(_launches(build, plan, gpu, (code, kernels), _unique(model))))
 
 
@@ -84,7 +87,9 @@ def _launches(
         path = follow_launch(launch, code[launch.kernel], bank, gpu.sm_count, most)
         occupancy = launch_occupancy(launch, resources[launch.kernel], gpu)
         resident = max(1, occupancy.blocks_per_sm)
-        found[launch] = TimedLaunch(path, resident, unique_bytes, gpu, MAX_STEPS // few)
+        smem = launch.dynamic_smem_bytes + resources[launch.kernel].static_smem_bytes
+        steps = MAX_STEPS // few
+        found[launch] = TimedLaunch(path, resident, unique_bytes, gpu, smem, steps)
     return [found[launch] for launch in alike]
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .instructions import NO_SCOREBOARD, Instruction
+from .requests import LOCAL
 from .warp_path import Visit
 
 Kind = Literal[
@@ -52,6 +53,8 @@ class WarpStep:
     """What a warp does at once."""
 
     kind: Kind = "arithmetic"
+    index: int = 0
+    """Place of its first instruction in the kernel."""
     slots: int = 0
     """Instructions that are issued."""
     clocks: int = 0
@@ -68,6 +71,12 @@ class WarpStep:
     """Name of its constant, for a result that comes late."""
     sectors: tuple[int, ...] = ()
     passes: int = 1
+    least: int = 1
+    """The fewest sectors, or passes, in which the same bytes could be had."""
+    lane_bytes: int = 0
+    """Bytes that a lane asks for; 0 where it is no access."""
+    is_local: bool = False
+    """Whether it is a spilled register or another part of a thread's own memory."""
 
 
 def steps_of(code: Sequence[Instruction], visits: Sequence[Visit]) -> tuple[WarpStep, ...]:
@@ -104,6 +113,8 @@ def _is_plain(step: WarpStep) -> bool:
 
 
 def _add(run: WarpStep, step: WarpStep) -> None:
+    if not run.slots:
+        run.index = step.index
     run.waits |= step.waits
     run.slots += 1
     run.clocks += step.clocks
@@ -114,7 +125,7 @@ def _add(run: WarpStep, step: WarpStep) -> None:
 
 def _step(one: Instruction, visit: Visit) -> WarpStep:
     if visit.active == 0:
-        return WarpStep(slots=1, clocks=one.stall, waits=one.waits)
+        return WarpStep(index=visit.index, slots=1, clocks=one.stall, waits=one.waits)
     kind = _KINDS.get(one.operation, "arithmetic")
     if one.operation == "SYNCS" and "TRYWAIT" in one.modifiers:
         kind = "arrival"
@@ -122,6 +133,7 @@ def _step(one: Instruction, visit: Visit) -> WarpStep:
     access = visit.access
     return WarpStep(
         kind=kind,
+        index=visit.index,
         slots=1,
         clocks=one.stall,
         pipes={clocks: clocks} if clocks > 1 else {},
@@ -131,6 +143,9 @@ def _step(one: Instruction, visit: Visit) -> WarpStep:
         latency=_LATENCIES.get(one.operation, ""),
         sectors=() if access is None else access.sectors,
         passes=1 if access is None else access.passes,
+        least=1 if access is None else access.least,
+        lane_bytes=0 if access is None else access.lane_bytes,
+        is_local=one.operation in LOCAL,
     )
 
 

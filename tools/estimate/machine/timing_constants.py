@@ -34,9 +34,12 @@ class Clocks:
     """From the last arrival at a barrier of a block until its warps go on. Fitted."""
     cluster_barrier: float = 250
     """Estimated."""
-    cluster: float = 350
-    """A store to the shared memory of another block of the cluster, until it has arrived. Fitted;
-    a load of it takes some 180 clocks: ibid."""
+    cluster: float = 180
+    """A store to the shared memory of another block of the cluster, until it has arrived. Source:
+    ibid., some 180 clocks for a load of it."""
+    cluster_skew: float = 0.1
+    """By how much later than this block the last of its cluster sends, as a part of the time since
+    the block's start: its SM has had its data later. Fitted."""
     fetch: float = 3
     """A line of 128 bytes of code that the SM has not had yet, behind the one before. Fitted."""
     first_fetch: float = 300

@@ -46,6 +46,8 @@ class WarpPath:
     visits: list[Visit] = field(default_factory=list[Visit])
     is_cut: bool = False
     """Whether the way was longer than is followed, or went where no code is known."""
+    has_open_loop: bool = False
+    """Whether a loop ended where data would say: how often it is gone through is not known."""
     _seen: dict[int, int] = field(default_factory=dict[int, int])
 
     def follow(self, most: int = MAX_VISITS) -> "WarpPath":
@@ -123,5 +125,7 @@ class WarpPath:
         if one.operation not in ("BRA", "EXIT"):
             return ALL
         times = self._seen.get(one.address, 0) + 1
+        goes_back = one.target is not None and one.target <= one.address
+        self.has_open_loop |= goes_back or times == _PATIENCE
         self._seen[one.address] = times
         return np.full(WARP, times % _PATIENCE == 0, dtype=np.bool_)

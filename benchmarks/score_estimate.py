@@ -27,16 +27,14 @@ TRIED: dict[str, tuple[float, ...]] = {
     "completion_us": (0.3, 0.45, 0.6, 0.75),
     "early_launch_us": (0.3, 0.5, 0.7, 0.9),
     "dram_efficiency": (0.7, 0.75, 0.82, 0.9),
-    "l2_bytes": (2000, 3072, 4500),
+    "l2_bytes": (3072, 4500),
     "fetch": (3, 8, 15),
     "barrier": (15, 30, 60),
-    "cluster": (180, 350),
     "cluster_skew": (0.0, 0.05, 0.1, 0.15),
-    "intake": (40, 48, 64),
     "early_placement_us": (0, 0.15, 0.3, 0.45),
     "launch_us": (0.6, 0.75, 0.9, 1.1),
 }
-"""Values of the constants that are fitted, one after the other."""
+"""Values of the constants that no source tells, fitted one after the other."""
 _OF_A_KERNEL = 6
 """Programs of a kernel that a fit goes by, spread over their times."""
 

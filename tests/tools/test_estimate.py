@@ -14,6 +14,7 @@ from kopt.kernels.status import Provenance, Status
 from kopt.kernels.time_estimate import LaunchEstimate, PartName, PartTimes
 from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.estimate.machine import stage as machine_stage
+from kopt.tools.estimate.machine.stage import FollowedPlan
 from kopt.tools.estimate.machine.timing_constants import Clocks
 from kopt.tools.estimate.stage import dominant_part, estimate_build, find_build
 from support.machine_cases import FollowedKernel, followed_kernel
@@ -79,7 +80,10 @@ def test_bytes_that_were_counted_take_their_time_where_no_warp_was_seen_to_ask(
         }
     )
     read = sum(one.read_bytes for one in large.tensors)
-    held = replace(copy, model=large).estimate(counted(read))
+    bulk = replace(copy.way.launches[0].path.code[0], operation="UBLKCP")
+    path = replace(copy.way.launches[0].path, code=(*copy.way.launches[0].path.code, bulk))
+    way = FollowedPlan((replace(copy.way.launches[0], path=path),))
+    held = replace(copy, model=large, way=way).estimate(counted(read))
     floor_us = read / (copy.gpu.dram_bandwidth_gb_s * 1e3)
     assert held.latency_us > floor_us > copy.estimate().latency_us
     assert held.dominant == "dram"
@@ -87,8 +91,24 @@ def test_bytes_that_were_counted_take_their_time_where_no_warp_was_seen_to_ask(
 
 
 def test_rereads_are_no_work_of_dram(copy: FollowedKernel) -> None:
-    read = copy.model.read_bytes
-    assert copy.estimate(counted(500 * read)).latency_us == copy.estimate(counted(read)).latency_us
+    asked = round(copy.way.launches[0].path.asked_bytes)
+    once, again = counted(asked // 2, asked // 2), counted(asked, 0)
+    assert copy.estimate(again).latency_us == copy.estimate(once).latency_us
+
+
+def test_work_behind_a_branch_on_data_counts_by_its_bytes(settings: Settings) -> None:
+    body = """
+  if (__bfloat162float(input[threadIdx.x]) > -1e30f) return;
+  for (int i = threadIdx.x; i < H; i += 256) out[i] = input[i];
+"""
+    kernel = followed_kernel(body, settings)
+    asked = round(kernel.way.launches[0].path.asked_bytes)
+    seen, hidden = kernel.estimate(counted(asked)), kernel.estimate(counted(20 * asked))
+    assert hidden.latency_us - hidden.part_us("launch") == pytest.approx(
+        20 * (seen.latency_us - seen.part_us("launch"))
+    )
+    assert any("behind branches on data" in text for text in hidden.missing)
+    assert seen.missing == ()
 
 
 def test_loop_that_data_ends_takes_as_long_as_its_counted_bytes_say(settings: Settings) -> None:

@@ -34,7 +34,11 @@ _CUT = (
     "the end of a warp's way, which is longer than is followed, or goes where no code is known: it"
     " takes at least this time"
 )
-_OPEN = "how often a loop runs that ends where data says: it takes at least this time"
+_OPEN = "how often a loop runs that ends where data says"
+_OTHER = (
+    "work on other ways than those followed, behind branches on data: it is scaled by the bytes"
+    " that were counted"
+)
 _UNCOUNTED = "counted accesses: only the way through the machine code says what is moved"
 
 
@@ -91,7 +95,7 @@ def estimate_followed(
         resolution=RESOLUTION,
         launches=launches,
         dominant=dominant_part(launches),
-        missing=_missing(followed, counters),
+        missing=_missing(followed, counters, excess),
     )
 
 
@@ -132,11 +136,14 @@ def dominant_part(launches: tuple[LaunchEstimate, ...]) -> PartName:
     return unit if totals[unit] >= BUSY_FRACTION * (us - launch_us) else "waiting"
 
 
-def _missing(followed: FollowedPlan, counters: ExecutionCounters | None) -> tuple[str, ...]:
+def _missing(
+    followed: FollowedPlan, counters: ExecutionCounters | None, excess: float
+) -> tuple[str, ...]:
     paths = [one.path for one in followed.launches]
     said = {
         _CUT: any(path.is_cut for path in paths),
         _OPEN: any(path.has_open_loop for path in paths),
+        _OTHER: excess != 1.0,
         _UNCOUNTED: counters is None,
     }
     return tuple(words for words, holds in said.items() if holds)

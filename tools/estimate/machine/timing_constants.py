@@ -47,7 +47,7 @@ class Clocks:
     block_start: float = 0
     """From the end of a block to the start of the next on its place. Fitted."""
     intake: float = 64
-    """Bytes from L2 to one SM. Source: NVIDIA A100 architecture white paper; a fit keeps it."""
+    """Bytes from L2 to one SM. Source: NVIDIA A100 architecture white paper."""
     l2_bytes: float = 4500
     """Bytes of the whole L2. Fitted; 5,120 is the peak by the same paper."""
     dram_efficiency: float = 0.82

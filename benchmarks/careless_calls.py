@@ -30,7 +30,7 @@ from kopt.server.cli import main
 _TIMEOUT_S = 300
 _MOST_BYTES = 1 << 20
 _SHOWN_LINES = 8
-_PROGRESS = re.compile(r"^compiling|\(\d+ s\)$")  # lines of a slow machine
+_PROGRESS = re.compile(r"^compiling|\(\d+ s\)$|^kopt \w+( \w+)? \.\.\.$")  # no answers
 
 
 @dataclass(frozen=True)

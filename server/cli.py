@@ -101,14 +101,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return shell_complete(group, {}, "kopt", COMPLETION_VARIABLE, asked)
     announce(words)
     try:
-        # Not `group.main`: it ends a broken pipe with 1, which here means something else.
-        with group.make_context("kopt", words) as context:
-            code = group.invoke(context)
+        code = _invoke(words)
         wipe()
         sys.stdout.flush()
-        return int(code or 0)
-    except click.exceptions.Exit as ending:  # --help and --version
-        return ending.exit_code
+        return code
     except BrokenPipeError:
         _discard_stdout()
         return ExitCode.BROKEN_PIPE
@@ -120,12 +116,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         failure = failure_of(error, _command_of(words))
         if _is_of_output(error):
             failure = replace(failure, hint=OUTPUT_HINT)
+            if "--json" not in words:  # else the failure is tried there first
+                _discard_stdout()
         if failure.code is ExitCode.BUG:
             traceback.print_exc()
         _report(failure, as_json="--json" in words)
         if failure.code is ExitCode.INTERRUPTED and arguments is None:
             _leave_at_once(failure.code)
         return failure.code
+
+
+def _invoke(words: list[str]) -> int:
+    """Carry out the command; not by `group.main`, which ends a broken pipe with 1."""
+    try:
+        with group.make_context("kopt", words) as context:
+            return int(group.invoke(context) or 0)
+    except click.exceptions.Exit as ending:  # --help and --version
+        return ending.exit_code
 
 
 def _is_of_output(error: BaseException) -> bool:

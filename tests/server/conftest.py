@@ -34,6 +34,6 @@ def kopt(
         capsys.readouterr()
         code = main([str(word) for word in words])
         captured = capsys.readouterr()
-        return Ending(code, captured.out, captured.err)
+        return Ending.of(code, captured.out, captured.err)
 
     return call

@@ -228,7 +228,8 @@ def test_a_full_disk_below_stdout_is_one_line_on_stderr(tmp_path: Path, words: l
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "KOPT_HOME": str(tmp_path)},
+            # Without a buffer of stdout nothing is left to fail when the interpreter ends.
+            env={**os.environ, "KOPT_HOME": str(tmp_path), "PYTHONUNBUFFERED": ""},
         )
     assert run.returncode == ExitCode.MACHINE
     hint = "What stdout goes to cannot be written: send it elsewhere.\n"

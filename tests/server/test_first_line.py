@@ -1,17 +1,27 @@
 """Nobody looks at an empty terminal: the first line comes at once, long work says how far it is."""
 
+import io
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from kopt.server.starting import LONG, announce
 from support.command_line import Kopt
 from support.on_terminal import OnTerminal
 from support.small_silu import KERNEL, write_small_silu
 
 KOPT = Path(sys.executable).with_name("kopt")
+UNREAD = """
+import kopt.server.lazy_group as lazy
+def late(name): raise OSError('not read yet')
+lazy.import_module = late
+from kopt.server.cli import main
+main()
+"""
 COMMANDS = ("compile", "check", "bench", "verify", "export", "profile", "run", "step")
 
 
@@ -26,19 +36,11 @@ def mine(kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_command_is_heard_of_before_its_modules_are_read(
-    kopt: Kopt, command: str, tmp_path: Path
-) -> None:
+def test_command_is_heard_of_before_its_modules_are_read(kopt: Kopt, command: str) -> None:
     """Here they cannot be read at all."""
     del kopt
-    unread = (
-        "import kopt.server.lazy_group as lazy\n"
-        "def late(name): raise OSError('not read yet')\n"
-        "lazy.import_module = late\n"
-        "from kopt.server.cli import main\n"
-        f"main([{command!r}, 'x'])\n"
-    )
-    with OnTerminal([sys.executable, "-P", "-c", unread], os.environ) as terminal:
+    words = [sys.executable, "-P", "-c", UNREAD, command, "x"]
+    with OnTerminal(words, os.environ) as terminal:
         terminal.ending()
     heard, _, rest = terminal.shown.partition(b"not read yet")
     assert f"kopt {command} ...".encode() in heard and rest
@@ -52,8 +54,40 @@ def test_line_is_wiped_before_the_command_writes(kopt: Kopt, mine: Path) -> None
     assert terminal.shown.startswith(began + b"\r" + b" " * len(began) + b"\r")
 
 
-def test_program_that_reads_stderr_gets_no_such_line(kopt: Kopt, mine: Path) -> None:
-    assert " ..." not in kopt("compile", mine, "--kernel", KERNEL).stderr
+@pytest.mark.parametrize("command", COMMANDS)
+def test_pipe_is_told_before_the_modules_are_read(command: str) -> None:
+    told = subprocess.run(
+        [sys.executable, "-P", "-c", UNREAD, command, "x"], capture_output=True, text=True
+    )
+    first, second = told.stderr.splitlines()[:2]
+    assert (first, "not read yet" in told.stderr, told.stdout) == (f"kopt {command} ...", True, "")
+    assert second
+
+
+@pytest.mark.parametrize("words", ["list", "docs search x", "help run", "suite score", "--version"])
+def test_command_that_answers_soon_says_nothing_before(kopt: Kopt, words: str) -> None:
+    assert kopt(*words.split()).first_line == ""
+
+
+@pytest.mark.parametrize("words", [group.split() for group in sorted(LONG)])
+def test_command_that_may_take_seconds_is_one_that_there_is(kopt: Kopt, words: list[str]) -> None:
+    assert kopt(*words, "--help").code == 0
+    assert kopt(*words, "--no-such-option").first_line == f"kopt {' '.join(words)} ..."
+
+
+def test_caller_that_takes_json_gets_nothing_but_json(kopt: Kopt, mine: Path) -> None:
+    ending = kopt("compile", mine, "--kernel", KERNEL, "--json")
+    assert (ending.first_line, ending.stderr, ending.document["status"]) == ("", "", "passed")
+
+
+class _Broken(io.StringIO):
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(text)
+
+
+def test_stderr_whose_reader_went_away_ends_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", _Broken())
+    announce(["check", "mine.cu"])
 
 
 def test_full_check_says_which_case_of_how_many_it_is_at(kopt: Kopt, mine: Path) -> None:

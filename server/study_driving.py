@@ -41,6 +41,8 @@ NO_KEY = (
 )
 _OF_EVERY_STUDY = ("device", "resume", "yes", "dry_run", "progress")
 REPEATS, TARGET = 1, 1.3
+_MOST_BARE = 10.0
+"""A target without a unit is a speed up to here; 95 may have been meant as a share."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
     is_lacking = session.settings.claude is None and not options.no_models
     if is_lacking and not options.dry_run:
         raise SetupError(NO_KEY)
-    target, is_share = parse_target(options.target or "") or (TARGET, False)
+    target, is_share = parse_target(options.target or f"{TARGET}x")
     budget: Budget = UNLIMITED if options.budget is None else parse_budget(options.budget)
     return {
         "arms": arms,
@@ -123,14 +125,21 @@ def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
     }
 
 
-def parse_target(text: str) -> tuple[float, bool] | None:
-    """Return a speed (`1.3x`, `1.3`), or a share of the best (`95%`) and True; None for neither."""
+def parse_target(text: str) -> tuple[float, bool]:
+    """Return a speed (`1.3x`, `1.3`), or a share of the best (`95%`) and True.
+
+    Raises:
+        ToolError: It is neither, or may be both.
+    """
     is_share = text.endswith("%")
     with suppress(ValueError):
         value = float(text.removesuffix("%" if is_share else "x"))
+        is_bare = not is_share and not text.endswith("x")
+        if is_bare and (0.0 < value < 1.0 or _MOST_BARE < value <= 1000.0):
+            raise ToolError(f"{text!r} may be {text}x or {text}%: write which")
         if 0.0 < value <= (100.0 if is_share else 1000.0):
             return (value / 100 if is_share else value), is_share
-    return None
+    raise ToolError(f"{text!r} is no speed such as 1.3x, and no share such as 95%")
 
 
 def bases_of_study(options: StudyOptions) -> dict[str, Path]:

@@ -59,10 +59,13 @@ def _target(_: click.Context, __: click.Parameter, text: str | None) -> str | No
     """Return what was given, which has to be `1.3x` or `1.3`, or `95%`.
 
     Raises:
-        click.BadParameter: It is no speed and no share of one.
+        click.BadParameter: It is no speed and no share of one, or may be both.
     """
-    if text is not None and parse_target(text) is None:
-        raise click.BadParameter(f"{text!r} is no speed such as 1.3x, and no share such as 95%")
+    try:
+        if text is not None:
+            parse_target(text)
+    except ToolError as error:
+        raise click.BadParameter(str(error)) from error
     return text
 
 

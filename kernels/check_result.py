@@ -112,12 +112,13 @@ class WorkloadCheck(Record):
 
     workload: str
     status: Status
-    visible_seeds: int
-    hidden_seeds: int
-    poisons: int
-    schedules: int
-    executions: int
-    elapsed_s: float
+    visible_seeds: int = Field(ge=0)
+    """0 at a large workload whose hidden inputs prove more."""
+    hidden_seeds: int = Field(ge=0)
+    poisons: int = Field(ge=0)
+    schedules: int = Field(ge=0)
+    executions: int = Field(ge=0)
+    elapsed_s: float = Field(ge=0.0)
 
 
 class RaceCheck(Record):

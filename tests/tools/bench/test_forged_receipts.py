@@ -158,15 +158,16 @@ def test_the_baseline_does_the_same_work(tmp_path: Path) -> None:
 
 
 def _check(**fields: Any) -> Forgery:
-    """Return what changes the check, or with names of its own that of the workload."""
-
     def forge(receipt: Receipt) -> Receipt:
-        check, names = receipt.check, set(type(receipt.check).model_fields)
-        mine = {name: value for name, value in fields.items() if name in names}
-        other = {name: value for name, value in fields.items() if name not in names}
-        if other:
-            mine["workloads"] = tuple(one.model_copy(update=other) for one in check.workloads)
-        return receipt.model_copy(update={"check": check.model_copy(update=mine)})
+        return receipt.model_copy(update={"check": receipt.check.model_copy(update=fields)})
+
+    return forge
+
+
+def _workload_check(**fields: Any) -> Forgery:
+    def forge(receipt: Receipt) -> Receipt:
+        changed = tuple(one.model_copy(update=fields) for one in receipt.check.workloads)
+        return _check(workloads=changed)(receipt)
 
     return forge
 
@@ -224,9 +225,10 @@ def _twice(receipt: Receipt) -> Receipt:
         (_check(level="quick"), "check is of level quick"),
         (_check(workloads=()), "it has no full check of workload b8xh64"),
         (_check(visible_seeds=()), "its check names no seed"),
-        (_check(status=Status.INCORRECT), "check of b8xh64 did not pass"),
-        (_check(hidden_seeds=0), "met no hidden inputs"),
-        (_check(executions=0), "met no hidden inputs"),
+        (_workload_check(status=Status.INCORRECT), "check of b8xh64 did not pass"),
+        (_workload_check(hidden_seeds=0), "met no hidden inputs"),
+        (_workload_check(executions=0), "met no hidden inputs"),
+        (_workload_check(visible_seeds=-1), "check.workloads.0.visible_seeds"),
         (_races("findings", workloads=("b8xh64",)), "its race check has findings"),
         (_races("passed"), "its race check has findings, or no words"),
         (_races("unavailable", reason=" "), "its race check has findings, or no words"),

@@ -120,8 +120,9 @@ def begin_and_drive(session: Session, options: RunOptions, kernel: str) -> RunRe
     choice = DeviceChoice(options.device, options.arch)
     with opened_device(choice, session.settings, waiting_lines(options.is_quiet(session))) as on:
         gpu = None if on.timer is None else on.timer.facts
-        found = {"arch": on.arch, "device": on.device.name, "gpu": gpu}
-        asked = request.model_copy(update={**found, "is_paid": options.replay is None})
+        found: dict[str, object] = {"arch": on.arch, "device": on.device.name, "gpu": gpu}
+        found |= {"is_paid": options.replay is None, "asks_models": not options.no_models}
+        asked = request.model_copy(update=found)
         with closing(begin_run(asked, session.settings)) as store:
             return _drive(store, session, options, on)
 
@@ -142,6 +143,12 @@ def resume(session: Session, options: RunOptions, run: str) -> RunReport:
             if not options.is_quiet(session):
                 click.echo(_nothing_left(before), err=True)
             return report_run(reader, folder)
+    if not before.settings.asks_models:
+        if options.record is not None or options.replay is not None:
+            raise ToolError(
+                f"{before.id} asks no model (--no-models): leave out --record, --replay"
+            )
+        session, options = session.without_models, replace(options, no_models=True)
     _agree_on_resuming(before, options, session)
     was_measured = before.settings.device != "sim"
     device = before.settings.device if options.device == "auto" else options.device

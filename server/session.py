@@ -41,6 +41,11 @@ class Session:
     problems: Path | None = None
     """What --problems named in this call."""
 
+    @property
+    def without_models(self) -> "Session":
+        """The same call as if there were no key."""
+        return replace(self, settings=replace(self.settings, claude=None))
+
     def show(
         self,
         result: Record | Mapping[str, object],

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -157,11 +157,6 @@ def bases_of_study(options: StudyOptions) -> dict[str, Path]:
             raise ToolError(f"--base names {f'the arm {name}' if name else 'all arms'} twice")
         found[name] = Path(file)
     return found
-
-
-def without_models(session: Session) -> Session:
-    """Return the session as if there were no key."""
-    return replace(session, settings=replace(session.settings, claude=None))
 
 
 def agree_on_study(asked: dict[str, Any], options: StudyOptions, session: Session) -> None:

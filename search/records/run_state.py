@@ -38,6 +38,8 @@ class RunTarget(Record):
     search: SearchSettings = Field(default_factory=load_search_settings)
     """The settings of the search and of the models that it asks."""
     budget: Budget = UNLIMITED
+    asks_models: bool = True
+    """False: no model is asked, at a resume neither, whatever key there is then."""
     is_paid: bool = True
     """Whether its model calls are paid for; not where a script or a recording answered them all."""
 

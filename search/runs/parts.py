@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 from kopt.config.gpu_specs import gpu_for_arch
@@ -52,11 +52,18 @@ class RunPlace:
     site: EvaluationSite
     models: ModelSource = field(default_factory=ModelSource)
 
+    @property
+    def without_models(self) -> "RunPlace":
+        """The same machine without a key or a recording."""
+        site = replace(self.site, settings=replace(self.site.settings, claude=None))
+        return RunPlace(site)
+
 
 @contextmanager
 def search_of(store: RunStore, place: RunPlace) -> Generator[Search]:
     """Yield what the run in `store` is driven with; leaving ends its evaluator."""
     run = store.reader.state().settings
+    place = place if run.asks_models else place.without_models
     settings = place.site.settings
     problem, workload = find_kernel(run.kernel, settings.problems)
     start = Candidate(store.reader.source(run.start_sha), run.start_name)

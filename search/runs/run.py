@@ -97,7 +97,7 @@ def reopen_run(
         settings: Where runs lie.
         budget: A larger one; None keeps the run's.
         gpu: What it shall go on with; None for the simulator.
-        models: Who answers its agents; None: Claude, if there is a key.
+        models: Who answers its agents, if it asks any; None: Claude, if there is a key.
 
     Raises:
         ToolError: No such run, another process holds it, the problem has changed since, or the
@@ -107,12 +107,13 @@ def reopen_run(
     try:
         state = store.reader.state()
         wanted = budget or state.settings.budget
-        if settings.claude is not None:
+        asks_models = state.settings.asks_models
+        if asks_models and settings.claude is not None:
             wanted = wanted.with_dollars(state.settings.search.budget_usd)
         if goes_on(state, wanted):
             refuse_another_device(state, gpu)
-            is_paid = state.settings.is_paid or (models or ModelSource()).is_paid(settings)
-            changed = {"budget": wanted, "is_paid": is_paid}
+            gets_paid = asks_models and (models or ModelSource()).is_paid(settings)
+            changed = {"budget": wanted, "is_paid": state.settings.is_paid or gets_paid}
             store.resume(state.settings.model_copy(update=changed))
     except BaseException:
         store.close()

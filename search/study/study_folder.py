@@ -123,6 +123,7 @@ def request_of(plan: StudyPlan, cell: Cell) -> RunRequest:
         seed=plan.seed + cell.repeat,
         search=plan.arm(cell.arm).search,
         budget=plan.budget,
+        asks_models=plan.asks_models,
         name=cell.run,
     )
 

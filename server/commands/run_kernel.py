@@ -124,7 +124,7 @@ def command(session: Session, options: RunOptions) -> int:
     """
     _refuse_contradictions(options)
     if options.no_models:
-        session = replace(session, settings=replace(session.settings, claude=None))
+        session = session.without_models
     if options.suite is not None:
         return _search_suite(session, options, suite_searches(options.suite, options.device))
     kernels = _kernels(options, session)

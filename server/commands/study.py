@@ -27,7 +27,6 @@ from kopt.server.study_driving import (
     drive_study,
     parse_target,
     plan_of_study,
-    without_models,
 )
 from kopt.server.views.study_view import forecast_view, study_view
 from kopt.tools.facts.next_command import NextCommand
@@ -122,7 +121,7 @@ def command(session: Session, options: StudyOptions) -> int:
     dollars that a target speed took, with 95 % intervals.
     """
     if options.no_models:
-        session = without_models(session)
+        session = session.without_models
     if options.dry_run:
         return _show_forecast(session, options)
     report = _begun(session, options) if options.resume is None else _resumed(session, options)
@@ -151,7 +150,7 @@ def _resumed(session: Session, options: StudyOptions) -> StudyReport:
     report = report_study(plan, session.settings)
     if report.status == "done":
         return report
-    session = session if plan.asks_models else without_models(session)
+    session = session if plan.asks_models else session.without_models
     with device_of_study(plan, session, options) as on:
         return drive_study(plan, session, options, on)
 

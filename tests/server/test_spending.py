@@ -114,14 +114,30 @@ def test_no_models_asks_nobody_whatever_the_environment_has(
 
 
 def test_resuming_a_sweep_with_a_key_asks_before_claude_is_paid(
-    kopt: Kopt, service: FakeMessages
+    kopt: Kopt, service: FakeMessages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("--device", "sim", "--no-models", "--budget", "1", "--json")
-    run = kopt("run", "--kernel", KERNEL, *words).document["run"]
+    with monkeypatch.context() as without_key:
+        without_key.delenv("ANTHROPIC_API_KEY")
+        words = ("--device", "sim", "--budget", "1", "--json")
+        run = kopt("run", "--kernel", KERNEL, *words).document["run"]
     ending = kopt("run", "--resume", run, "--budget", "2")
     assert ending.code == ExitCode.USAGE
     assert "Claude, up to $25" in ending.stderr
     assert not service.requests
+
+
+@pytest.mark.parametrize("agreed", [("--yes",), ("--budget", "3,5usd")])
+def test_run_that_began_without_models_never_takes_a_key(
+    kopt: Kopt, service: FakeMessages, agreed: tuple[str, ...]
+) -> None:
+    words = ("--device", "sim", "--no-models", "--budget", "1", "--json")
+    run = kopt("run", "--kernel", KERNEL, *words).document["run"]
+    ending = kopt("run", "--resume", run, "--budget", "2", *agreed)
+    assert (ending.code, "--no-models: none is asked" in ending.stderr) == (ExitCode.PASSED, True)
+    assert not service.requests
+    refused = kopt("run", "--resume", run, "--budget", "9", "--record", "calls.jsonl")
+    assert (ending.code, refused.code) == (ExitCode.PASSED, ExitCode.USAGE)
+    assert f"{run} asks no model" in refused.stderr
 
 
 def test_small_number_of_evaluations_may_be_dollars_that_a_shell_took(

@@ -114,6 +114,8 @@ class Settings:
     """Folder of the indexes that documents are searched by."""
     durations = _HomeFolder("cache", "durations")
     """Folder of what kinds of work took the last time, by which their time left is told."""
+    references = _HomeFolder("cache", "references")
+    """Folder of the problems that `kopt review --reference` has made, one folder each."""
     library_cache = _HomeFolder("cache", "libraries")
     """Folder of what libraries build for themselves: FlashInfer's kernels and the like."""
     reports = _HomeFolder("reports")

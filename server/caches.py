@@ -21,6 +21,8 @@ from kopt.kernels.record import Record
 from kopt.tools.check.oracle_cache import LIMIT_BYTES
 from kopt.tools.sim.program import KEPT_PROGRAMS
 
+from .review_reference import KEPT_REFERENCES
+
 
 @dataclass(frozen=True)
 class _Cache:
@@ -51,6 +53,11 @@ CACHES = (
     ),
     _Cache("timing", "full checks and noise floors, believed for a day", "none", is_shared=True),
     _Cache("durations", "what steps took, to tell the time left", "none", is_shared=True),
+    _Cache(
+        "references",
+        "problems made by kopt review --reference",
+        f"{KEPT_REFERENCES} problems, oldest go first",
+    ),
     _Cache("include", "copies of the <kopt/...> headers", "none"),
     _Cache("sandbox", "the sandbox's launcher", "none"),
     _Cache("libraries", "what FlashInfer, CuTe and CUDA built; again in minutes", "none"),

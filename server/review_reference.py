@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from kopt.config.errors import ToolError
-from kopt.config.files import ensure_folder
+from kopt.config.files import ensure_folder, evict_least_used
 from kopt.config.settings import Settings
 from kopt.tools.facts.wording import short_id
 from kopt.tools.pytorch.importing.request import ExportRequest
@@ -19,6 +19,8 @@ from kopt.tools.pytorch.importing.stage import (
     import_function,
 )
 
+KEPT_REFERENCES = 16
+"""So many are kept, that what a page says can be looked at; the oldest go first."""
 _LONGEST = 60
 """Characters of a file's name in the problem's."""
 
@@ -26,7 +28,7 @@ _LONGEST = 60
 def import_reference(
     reference: Path, settings: Settings, progress: Callable[[str], None]
 ) -> ImportResult:
-    """Return the problem, alone in a folder of its own below KOPT_HOME/reviews.
+    """Return the problem, alone in a folder of its own in KOPT_HOME's cache of references.
 
     Its name begins so that no packaged problem has it. Nothing stays of a file that is refused.
 
@@ -39,7 +41,9 @@ def import_reference(
     source = reference.absolute()
     export = ExportRequest(source=str(source), import_path=(str(source.parent),))
     stem = re.sub(r"[^a-z0-9]+", "_", reference.stem.lower())[:_LONGEST].strip("_")
-    folder = Path(mkdtemp(prefix="reference-", dir=ensure_folder(settings.reviews)))
+    references = ensure_folder(settings.references)
+    evict_least_used(references, KEPT_REFERENCES - 1)
+    folder = Path(mkdtemp(prefix="reference-", dir=references))
     request = ImportRequest(export, folder, f"reference_{stem}".rstrip("_"), progress)
     try:
         return import_function(request, settings)

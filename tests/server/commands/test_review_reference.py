@@ -1,11 +1,16 @@
 """`kopt review --reference`: a claim of a kernel that is to replace a PyTorch function."""
 
+import os
 from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from kopt.config.callbacks import ignore
+from kopt.config.errors import ToolError
+from kopt.config.settings import Settings
 from kopt.server.exits import ExitCode
+from kopt.server.review_reference import KEPT_REFERENCES, import_reference
 from support.command_line import Kopt
 
 GATED = """\
@@ -27,9 +32,13 @@ def gated(tmp_path: Path) -> Path:
     return path
 
 
+def _references(home: Path) -> list[Path]:
+    return sorted((home / "cache" / "references").glob("reference-*"))
+
+
 @pytest.mark.slow  # torch is loaded, and exports
 def test_a_kernel_is_judged_by_the_function_that_it_is_to_replace(
-    kopt: Kopt, gated: Path, tmp_path: Path
+    kopt: Kopt, gated: Path, tmp_path: Path, shared_home: Path
 ) -> None:
     assert kopt("new", gated, "-o", tmp_path / "made").code == ExitCode.PASSED
     written = (tmp_path / "made" / "gated" / "reference.cu").read_text("utf-8")
@@ -46,6 +55,7 @@ def test_a_kernel_is_judged_by_the_function_that_it_is_to_replace(
         assert (ending.code, ending.document["answer"]) == (code, answer), ending
         assert ending.document["kernel"] == "reference_gated_small"
         page = Path(ending.document["page_path"]).read_text("utf-8")
+        assert len([one for one in _references(shared_home) if str(one) in page]) == 1
         assert f"gated.py ({sha256(GATED.encode()).hexdigest()[:12]})" in page
 
 
@@ -60,13 +70,25 @@ def test_a_reference_and_a_kernel_are_one_too_many(kopt: Kopt, gated: Path) -> N
 def test_a_reference_that_is_no_function_is_refused(
     kopt: Kopt, gated: Path, tmp_path: Path, shared_home: Path
 ) -> None:
-    before = set(shared_home.glob("reviews/*"))
+    before = set(_references(shared_home))
     empty = tmp_path / "empty.py"
     empty.write_text("x = 1\n", "utf-8")
     ending = kopt("review", gated, "--claim", "2x", "--reference", empty, "--device", "sim")
     assert ending.code == ExitCode.USAGE
     assert "empty.py" in ending.stderr
-    assert set(shared_home.glob("reviews/*")) == before  # nothing stays of it
+    assert set(_references(shared_home)) == before  # nothing stays of it
+
+
+def test_problems_of_references_are_kept_up_to_a_number(tmp_path: Path) -> None:
+    settings = Settings(tmp_path / "home")
+    for number in range(KEPT_REFERENCES + 3):
+        old = settings.references / f"reference-{number:02}"
+        old.mkdir(parents=True)
+        os.utime(old, (number, number))
+    with pytest.raises(ToolError, match=r"cannot read .*missing\.py"):  # but the oldest are gone
+        import_reference(tmp_path / "missing.py", settings, ignore)
+    kept = [one.name for one in _references(settings.home)]
+    assert kept == [f"reference-{number:02}" for number in range(4, KEPT_REFERENCES + 3)]
 
 
 def test_a_reference_has_to_be_a_python_file(kopt: Kopt, gated: Path, tmp_path: Path) -> None:

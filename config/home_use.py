@@ -11,6 +11,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .errors import InfraError
+
 _FILE_NAME = "in-use.lock"
 
 
@@ -32,6 +34,27 @@ def home_alone(home: Path) -> Generator[bool]:
         yield descriptor is not None
     finally:
         _close(descriptor)
+
+
+@contextmanager
+def deleted_caches_told(home: Path) -> Generator[None]:
+    """Tell of a file of KOPT_HOME's caches that is gone in the middle of work.
+
+    What kopt removes itself nobody misses; a user who deletes the folder takes no lock.
+
+    Raises:
+        InfraError: Such a file is not there.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        cache = home.absolute() / "cache"
+        if not Path(os.fsdecode(error.filename or "")).is_relative_to(cache):
+            raise
+        raise InfraError(
+            f"{error.filename} was deleted while kopt worked with it ('kopt cache --clear' takes"
+            " only what nobody uses)"
+        ) from error
 
 
 def _locked(home: Path, kind: int) -> int | None:

@@ -12,6 +12,7 @@ from kopt.config.errors import (
     SetupError,
     ToolError,
 )
+from kopt.config.home_use import deleted_caches_told
 from kopt.config.search_settings import SearchSettings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.evaluation.best_known_search import KnownKernelSearch, find_best_known
@@ -196,7 +197,8 @@ def _drive(
         again = replace(again, words=(*again.words, "--no-models"))
     site = EvaluationSite(opened.device, opened.timer, session.settings, store.artifacts)
     try:
-        with run_progress(quiet, store.reader.events()) as callbacks:
+        told = deleted_caches_told(session.settings.home)
+        with told, run_progress(quiet, store.reader.events()) as callbacks:
             place = RunPlace(replace(site, say=callbacks.say), options.models)
             drive_run(store, place, callbacks.on_event)
     except KeyboardInterrupt as stop:

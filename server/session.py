@@ -18,7 +18,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from kopt.config.errors import KoptError
-from kopt.config.home_use import using_home
+from kopt.config.home_use import deleted_caches_told, using_home
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.config.termination import terminated_as_by_ctrl_c
 from kopt.kernels.record import Record
@@ -139,7 +139,8 @@ def command_body(
                 settings = replace(settings, problems=problems)
             session = Session(settings, as_json, problems)
             given = (session,) if options is None else (session, options(**parameters))
-            with using_home(settings.home) if uses_home else nullcontext():
+            is_used = using_home(settings.home) if uses_home else nullcontext()
+            with is_used, deleted_caches_told(settings.home):
                 return body(*given, **(parameters if options is None else {}))
 
         return callback

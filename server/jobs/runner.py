@@ -14,7 +14,7 @@ import traceback
 from contextlib import suppress
 from typing import NoReturn, TextIO
 
-from kopt.config.home_use import using_home
+from kopt.config.home_use import deleted_caches_told, using_home
 from kopt.config.settings import Settings
 from kopt.kernels.record import Record
 from kopt.server.exits import failure_of
@@ -98,7 +98,8 @@ def _do(job_id: str, settings: Settings, devices: WarmDevices, server: TextIO) -
         teller = _Teller(files, server)
         request = files.read_request()
         site = WorkSite(settings, job_id, teller.say, devices, request.owner)
-        record = perform(request.work, site)
+        with deleted_caches_told(settings.home):
+            record = perform(request.work, site)
         files.write_result(record)
     except Exception as error:  # the outermost frame of a job: it ends, the runner does not
         found = _found(error, files)

@@ -4,7 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from kopt.config.home_use import home_alone, using_home
+import pytest
+
+from kopt.config.errors import InfraError
+from kopt.config.home_use import deleted_caches_told, home_alone, using_home
 
 HOLD = """
 import sys
@@ -35,3 +38,16 @@ def test_home_that_is_not_there_is_used_and_never_made(tmp_path: Path) -> None:
     with using_home(home), home_alone(home) as is_alone:
         assert not is_alone
     assert not home.exists()
+
+
+def test_cached_file_that_is_gone_was_deleted_and_is_no_bug(tmp_path: Path) -> None:
+    gone = tmp_path / "cache" / "sim" / "runtime.o"
+    said = r"runtime\.o was deleted while kopt worked"
+    with pytest.raises(InfraError, match=said), deleted_caches_told(tmp_path):
+        gone.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["problem.yaml", "cached/runtime.o"])
+def test_other_file_that_is_gone_is_told_as_it_is(tmp_path: Path, name: str) -> None:
+    with pytest.raises(FileNotFoundError, match=name), deleted_caches_told(tmp_path):
+        (tmp_path / name).read_bytes()

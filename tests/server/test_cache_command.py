@@ -1,5 +1,6 @@
 """`kopt cache`: sizes and limits; what is cleared is made again, and nobody misses it."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,15 @@ def test_what_was_cleared_is_made_again_when_it_is_needed(kopt: Kopt, home: Path
     # In a process of its own: this one remembers where the parts were.
     assert subprocess.run([KOPT, *CHECK, "reference.cu"], check=False).returncode == 0
     assert all(_sizes(kopt)[name] > 0 for name in ("cubin", "oracle", "sim", "sandbox"))
+
+
+@pytest.mark.slow  # the simulator is built again
+def test_cache_that_was_deleted_by_hand_is_made_again_by_the_same_process(
+    kopt: Kopt, home: Path
+) -> None:
+    shutil.rmtree(home / "cache")
+    ending = kopt(*CHECK, "reference.cu")
+    assert (ending.code, "building the simulator" in ending.stderr) == (ExitCode.PASSED, True)
 
 
 def test_one_cache_is_cleared_by_its_name(kopt: Kopt, home: Path) -> None:

@@ -79,3 +79,13 @@ def test_a_launcher_that_was_cut_is_built_again(
     assert build_launcher(own) == launcher
     assert launcher.stat().st_size > 10_000
     assert available_level(own)
+
+
+def test_a_launcher_that_was_deleted_meanwhile_is_built_again(
+    settings: Settings, tmp_path: Path
+) -> None:
+    own = replace(settings, home=tmp_path)
+    policy = SandboxPolicy(wall_s=10.0)
+    assert run_sandboxed(["true"], policy, own).returncode == 0
+    shutil.rmtree(tmp_path / "cache")
+    assert run_sandboxed(["true"], policy, own).returncode == 0

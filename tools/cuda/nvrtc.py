@@ -96,6 +96,7 @@ class NvrtcService:
             library.parent.resolve(),
             *readable,
         )
+        self._inodes = _inodes(readable)
         self._settings = settings
         self.level: SandboxLevel = available_level(settings)
         work = ensure_folder(settings.cubin_cache.absolute() / "work")
@@ -107,6 +108,13 @@ class NvrtcService:
         self._thread: threading.Thread | None = None
         self._failure: KoptError | OSError | None = None
         self.close = weakref.finalize(self, _dispose, self._requests, self.folder)
+
+    def reaches(self, readable: tuple[Path, ...]) -> bool:
+        """Return whether its process still has its folders: a cache may be deleted by hand.
+
+        It may read those that were there when it began, not others that have taken their names.
+        """
+        return self.folder.exists() and _inodes(readable) == self._inodes
 
     def compile(self, text: str, options: list[str], wall_s: float) -> CompilerRun:
         """Return the outcome of one compile; any number of threads may call at once.
@@ -184,6 +192,10 @@ def nvrtc_service(library: Path, readable: tuple[Path, ...], settings: Settings)
     return NvrtcService(library, readable, settings)
 
 
+def _inodes(folders: tuple[Path, ...]) -> tuple[int, ...]:
+    return tuple(folder.stat().st_ino if folder.exists() else 0 for folder in folders)
+
+
 def _dispose(requests: int, folder: Path) -> None:
     os.close(requests)
     shutil.rmtree(folder, ignore_errors=True)
@@ -211,6 +223,9 @@ def run_nvrtc(job: CompileJob, context: CompileContext) -> CompilerRun | None:
         toolchain.root / "include" / "cccl",
     )
     service = nvrtc_service(toolchain.nvrtc, folders, settings)
+    if not service.reaches(folders):
+        nvrtc_service.cache_clear()  # the old one ends when nobody waits for it
+        service = nvrtc_service(toolchain.nvrtc, folders, settings)
     options = nvrtc_options(job, [str(folder) for folder in folders])
     run = service.compile(job.text, options, context.wall_s)
     if run.cubin is None and not run.timed_out:

@@ -107,7 +107,7 @@ def available_level(settings: Settings) -> SandboxLevel:
         SetupError: `settings.sandbox` asks for a level that does not work here, or the launcher
             cannot be built; the message says what to do.
     """
-    return _find_tools(settings).level
+    return _tools(settings).level
 
 
 def run_sandboxed(
@@ -132,7 +132,7 @@ def run_sandboxed(
         InfraError: The sandbox itself was killed from outside.
         KeyboardInterrupt: Ctrl-C has ended the pool that this thread works for.
     """
-    tools = _find_tools(settings)
+    tools = _tools(settings)
     interrupt = pool_interrupt() if stop is None else None
     with ExitStack() as stack:
         if not policy.writable:
@@ -179,6 +179,15 @@ def _outcome(ending: Ending, command: Sequence[str | Path]) -> SandboxedRun:
         stderr = run.stderr.decode(errors="replace").strip()[-500:]
         raise InfraError(f"the {run.level} sandbox ended without a report: {stderr}")
     return run
+
+
+def _tools(settings: Settings) -> SandboxTools:
+    """Return what this process uses; a launcher that was deleted since it began is built again."""
+    tools = _find_tools(settings)
+    if not tools.launcher.exists():
+        build_launcher.cache_clear()
+        build_launcher(settings)
+    return tools
 
 
 @lru_cache

@@ -112,6 +112,7 @@ def find_toolset(settings: Settings, progress: Callable[[str], None] = ignore) -
         SetupError: g++ is missing, cannot compile the runtime, or KOPT_HOME cannot be written.
     """
     toolset = _toolset_of(settings)
+    ensure_trusted_folder(settings.sim_cache, settings.home)
     if not is_sealed(toolset.folder):
         with key_lock(settings.sim_cache / f"{toolset.folder.name}.lock", _BUILD_S):
             if not is_sealed(toolset.folder):

@@ -1,6 +1,8 @@
 """NVRTC beside nvcc: the same machine code, and what goes to nvcc."""
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from elftools.elf.elffile import ELFFile
@@ -70,6 +72,16 @@ extern "C" __global__ void k(int* o) { cuda::atomic_ref<int>(*o).fetch_add(1); }
 """
     unit = compile_unit(job(source), nvrtc).unit
     assert (unit.status, unit.toolchain.compiler) == (Status.PASSED, "nvcc")
+
+
+def test_nvrtc_goes_on_where_its_folders_were_deleted(
+    nvrtc: CompileContext, tmp_path: Path
+) -> None:
+    own = replace(nvrtc, settings=replace(nvrtc.settings, home=tmp_path))
+    assert compile_unit(job(FP4_QUANTIZE), own).unit.toolchain.compiler == "nvrtc"
+    shutil.rmtree(tmp_path / "cache")
+    again = compile_unit(job(FP4_QUANTIZE), own).unit
+    assert (again.status, again.toolchain.compiler) == (Status.PASSED, "nvrtc")
 
 
 def test_nvrtc_knows_fixed_width_integers(nvrtc: CompileContext) -> None:

@@ -23,10 +23,8 @@ from .terminal import redraws_stderr, terminal_console
 
 Show = Callable[[str], None]
 
-REPEATED_S = 10.0
-"""So often a plain line is told again while it stands."""
-MOVES_S = 5.0
-"""So often a plain line is told of a step that moves on."""
+SILENT_S = 5.0
+"""The longest silence in a pipe or a log: what stands is told again, what moves on is told."""
 _LEAST_S = 2.0  # a line that stands for less has no time beside it
 
 
@@ -40,8 +38,8 @@ def status_line(quiet: bool) -> Generator[Show, None, None]:
         with console.status("") as status:
             yield lambda text: status.update(TimedLine(text))
     else:
-        with repeating(lambda text: click.echo(text, err=True)) as show:
-            yield show
+        with repeating(lambda text: click.echo(text, err=True)) as repeater:
+            yield repeater.tell
 
 
 class TimedLine:
@@ -76,47 +74,67 @@ class TimedLine:
 
 @contextmanager
 def repeating(
-    show: Show, every_s: float = REPEATED_S, is_due: Callable[[str], bool] = lambda text: True
-) -> Generator[Show]:
-    """Yield `show`, which is given a line again, with its seconds, for as long as it stands.
+    show: Show, every_s: float = SILENT_S, is_due: Callable[[str], bool] = lambda text: True
+) -> Generator["Repeater"]:
+    """Yield what gives `show` the line that stands again, with its seconds, after each silence.
 
-    From a thread of its own; never two lines at once, and none after the end. An empty line is not
-    shown: it ends the one that stands. Nor is one that is not due: it stands unseen until then.
+    From a thread of its own; never two lines at once, and none after the end.
     """
-    repeater = _Repeater(show, every_s, is_due)
+    repeater = Repeater(show, every_s, is_due)
     thread = threading.Thread(target=repeater.repeat, name="progress", daemon=True)
     thread.start()
     try:
-        yield repeater.tell
+        yield repeater
     finally:
         repeater.end()
         thread.join()
 
 
-class _Repeater:
+class Repeater:
+    """Holds the line that stands, and shows it again when nothing was shown for long."""
+
     def __init__(self, show: Show, every_s: float, is_due: Callable[[str], bool]) -> None:
+        """Hold no line yet; `is_due` says which lines are shown at once."""
         self._show = show
         self._every_s = every_s
         self._is_due = is_due
         self._changed = threading.Condition()  # its lock: of the line, and of showing it
         self._line: TimedLine | None = None
         self._is_over = False
+        self._shown_s = time.monotonic()
 
     def tell(self, text: str) -> None:
+        """Show a line, which stands from now on; one that is not due stands unseen."""
         with self._changed:
             self._line = TimedLine(text) if text else None
             if text and self._is_due(text):
                 self._show(text)
-            self._changed.notify()
+                self._shown_s = time.monotonic()
+
+    def stand(self, text: str) -> None:
+        """Let a line stand unseen; an empty one only ends the line before it."""
+        with self._changed:
+            self._line = TimedLine(text) if text else None
+
+    def give_way(self) -> None:
+        """Begin the silence anew: something else was shown just now."""
+        with self._changed:
+            self._shown_s = time.monotonic()
 
     def repeat(self) -> None:
+        """Show what stands after each silence, until the end."""
         with self._changed:
             while not self._is_over:
-                stands = not self._changed.wait(self._every_s)
-                if stands and self._line is not None:
+                left_s = self._shown_s + self._every_s - time.monotonic()
+                if left_s > 0:
+                    self._changed.wait(left_s)
+                    continue
+                if self._line is not None:
                     self._show(self._line.text)
+                self._shown_s = time.monotonic()
 
     def end(self) -> None:
+        """Show nothing more."""
         with self._changed:
             self._is_over = True
             self._changed.notify()
@@ -155,8 +173,8 @@ def step_bar(quiet: bool) -> Generator[OnStep, None, None]:
                 amount=step.amount,
             )
     else:
-        with repeating(lambda text: click.echo(text, err=True)) as show:
-            yield PlainSteps(show).say
+        with repeating(lambda text: click.echo(text, err=True)) as repeater:
+            yield PlainSteps(repeater.tell).say
 
 
 class PlainSteps:
@@ -177,7 +195,7 @@ class PlainSteps:
         if step.words != self._words:
             self._words, self._began = step.words, (now, step.done)
         is_new = bool(step.line) and step.line not in self._said
-        is_due = bool(step.amount) and now - self._shown_s >= MOVES_S
+        is_due = bool(step.amount) and now - self._shown_s >= SILENT_S
         if is_new or is_due:
             self._said.add(step.line)
             self._shown_s = now

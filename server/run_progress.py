@@ -14,12 +14,13 @@ from kopt.config.time_left import TimeLeft
 from kopt.search.records.run_state import Event, EventKind
 from kopt.search.runs.run import RunCallbacks
 
-from .progress import MOVES_S, REPEATED_S, Show, repeating
+from .progress import SILENT_S, Repeater, repeating
 from .run_lines import event_line, stamped
-from .run_watch import RunWatch, run_screen, work_words
+from .run_watch import RunWatch, run_screen, under_way, work_words
 from .terminal import redraws_stderr, terminal_console
 
 _REDRAWN_PER_S = 4
+_ENDINGS = (EventKind.RUN_PAUSED, EventKind.RUN_FINISHED)
 
 
 @contextmanager
@@ -38,8 +39,8 @@ def run_progress(quiet: bool, past: Sequence[Event] = ()) -> Generator[RunCallba
             yield callbacks
     else:
         told = repeating(lambda text: click.echo(f"  {text}", err=True), is_due=spaced_places())
-        with told as say:
-            yield RunCallbacks(on_event=RunLineWriter(watch, say).see, say=say)
+        with told as repeater:
+            yield RunCallbacks(on_event=RunLineWriter(watch, repeater).see, say=repeater.tell)
 
 
 def waiting_lines(quiet: bool) -> Callable[[str], None]:
@@ -66,7 +67,7 @@ def spaced_places(clock: Callable[[], float] = time.monotonic) -> Callable[[str]
     def is_due(text: str) -> bool:
         nonlocal told_s
         now = clock()
-        if TimeLeft.is_placed(text) and now - told_s < MOVES_S:
+        if TimeLeft.is_placed(text) and now - told_s < SILENT_S:
             return False
         told_s = now
         return True
@@ -111,21 +112,25 @@ def _live(watch: RunWatch) -> Generator[RunCallbacks, None, None]:
 class RunLineWriter:
     """Writes events as lines; where candidates take long, how many there are and the time left."""
 
-    def __init__(self, watch: RunWatch, say: Show) -> None:
-        """Write of a run that stands as `watch`; `say` holds the line that is repeated."""
-        self._watch, self._say = watch, say
+    def __init__(self, watch: RunWatch, repeater: Repeater) -> None:
+        """Write of a run that stands as `watch`; `repeater` holds what is told in a silence."""
+        self._watch, self._repeater = watch, repeater
         self._counted_us = 0
 
     def see(self, event: Event) -> None:
-        """Write the line of one event."""
-        self._say("")  # what it did before this event is over
+        """Write the line of one event; what is under way after it stands, until the next."""
         line = event_line(event, self._watch.best)
         self._watch.see(event)
         if line is not None:
-            click.echo(stamped(event, line), err=True)
+            self._write(event, line)
         if event.kind is EventKind.ROUND_STARTED:
             self._counted_us = event.at_us
-        is_due = event.at_us - self._counted_us >= REPEATED_S * 1e6
+        is_due = event.at_us - self._counted_us >= SILENT_S * 1e6
         if event.kind is EventKind.EVALUATION_DONE and is_due and self._watch.left_words:
             self._counted_us = event.at_us
-            click.echo(stamped(event, f"  {work_words(self._watch)}"), err=True)
+            self._write(event, f"  {work_words(self._watch)}")
+        self._repeater.stand("" if event.kind in _ENDINGS else under_way(self._watch))
+
+    def _write(self, event: Event, line: str) -> None:
+        self._repeater.give_way()
+        click.echo(stamped(event, line), err=True)

@@ -220,6 +220,11 @@ def work_words(watch: RunWatch) -> str:
     return words if rate is None else f"{words}, {rate:.1f} per minute{watch.left_words}"
 
 
+def under_way(watch: RunWatch) -> str:
+    """Return what a run does now, in one line: its evaluations, or else its phase."""
+    return work_words(watch) if watch.evaluating else watch.phase
+
+
 def _spend(watch: RunWatch) -> str:
     limit = "" if watch.limit_microusd is None else f" of ${watch.limit_microusd / 1e6:.2f}"
     return (

@@ -80,10 +80,10 @@ def test_terminal_that_cannot_change_a_line_gets_lines() -> None:
 
 def test_line_that_stands_is_shown_again_until_the_next() -> None:
     shown: queue.Queue[str] = queue.Queue()
-    with repeating(shown.put, every_s=0.001) as show:
-        show("building")
+    with repeating(shown.put, every_s=0.001) as repeater:
+        repeater.tell("building")
         assert [shown.get(timeout=5) for _ in range(3)] == ["building"] * 3
-        show("timing")
+        repeater.tell("timing")
         while shown.get(timeout=5) != "timing":
             pass
         assert shown.get(timeout=5) == "timing"
@@ -91,22 +91,39 @@ def test_line_that_stands_is_shown_again_until_the_next() -> None:
 
 def test_line_that_is_not_due_stands_in_the_place_of_the_one_before() -> None:
     shown: queue.Queue[str] = queue.Queue()
-    with repeating(shown.put, every_s=0.001, is_due=lambda text: text == "compiling") as show:
-        show("compiling")
-        show("15 of 16: seed 1")
+    with repeating(shown.put, every_s=0.001, is_due=lambda text: text == "compiling") as repeater:
+        repeater.tell("compiling")
+        repeater.tell("15 of 16: seed 1")
         while shown.get(timeout=5) == "compiling":
             pass
         assert [shown.get(timeout=5) for _ in range(3)] == ["15 of 16: seed 1"] * 3
 
 
+def test_lines_that_come_often_and_are_not_due_break_the_silence() -> None:
+    shown: queue.Queue[str] = queue.Queue()
+    with repeating(shown.put, every_s=0.01, is_due=lambda text: False) as repeater:
+        for number in range(1_000_000):
+            repeater.tell(f"{number} of 1000000: seed 1")
+            if not shown.empty():
+                break
+    assert " of 1000000: seed 1" in shown.get_nowait()
+
+
+def test_line_that_only_stands_is_shown_in_a_silence() -> None:
+    shown: queue.Queue[str] = queue.Queue()
+    with repeating(shown.put, every_s=0.001) as repeater:
+        repeater.stand("round 1: the planner is asked")
+        assert shown.get(timeout=5) == "round 1: the planner is asked"
+
+
 def test_line_that_has_ended_is_not_shown_again() -> None:
     shown: list[str] = []
     ticks: queue.Queue[str] = queue.Queue()
-    with repeating(shown.append, 0.001) as show, repeating(ticks.put, 0.001) as show_clock:
-        show("building")
-        show("")
+    with repeating(shown.append, 0.001) as building, repeating(ticks.put, 0.001) as clock:
+        building.tell("building")
+        building.tell("")
         before_end = list(shown)
-        show_clock("as often as the line would be")
+        clock.tell("as often as the line would be")
         for _ in range(20):
             ticks.get(timeout=5)
     assert shown == before_end

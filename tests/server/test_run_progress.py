@@ -1,8 +1,12 @@
 """What a run tells while it works: the best by speed, and who holds the GPU, once."""
 
+import queue
+
 import pytest
 
+from kopt.config.callbacks import ignore
 from kopt.search.records.run_state import Event, EventKind
+from kopt.server.progress import repeating
 from kopt.server.run_lines import BestSoFar
 from kopt.server.run_progress import RunLineWriter, run_progress, spaced_places, waiting_lines
 from kopt.server.run_watch import RunWatch
@@ -116,20 +120,45 @@ def test_log_of_a_run_has_a_place_now_and_then_and_every_other_line() -> None:
     ]
 
 
+BEGUN = {"run": "run-1", "kernel": "silu_and_mul_b8xh14336"}
+ROUND = {"round": 1, "kind": "sweep", "candidates": 8, "branches": 0}
+
+
 def test_log_of_a_slow_round_says_how_many_candidates_are_done_and_how_long_the_rest_takes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    log = RunLineWriter(RunWatch(), lambda text: None)
-    begun = {"run": "run-1", "kernel": "silu_and_mul_b8xh14336"}
-    log.see(Event(seq=0, at_us=1, kind=EventKind.RUN_STARTED, data=begun))
-    data = {"round": 1, "kind": "sweep", "candidates": 8, "branches": 0}
-    log.see(Event(seq=1, at_us=1_000_000, kind=EventKind.ROUND_STARTED, data=data))
-    for number in range(1, 5):
-        done = {**_done(number, 2.0, None), "status": "passed", "done": number, "known": 8}
-        at_us = 1_000_000 + number * 6_000_000
-        log.see(Event(seq=1 + number, at_us=at_us, kind=EventKind.EVALUATION_DONE, data=done))
+    with repeating(ignore) as repeater:
+        log = RunLineWriter(RunWatch(), repeater)
+        log.see(Event(seq=0, at_us=1, kind=EventKind.RUN_STARTED, data=BEGUN))
+        log.see(Event(seq=1, at_us=1_000_000, kind=EventKind.ROUND_STARTED, data=ROUND))
+        for number in range(1, 5):
+            done = {**_done(number, 2.0, None), "status": "passed", "done": number, "known": 8}
+            at_us = 1_000_000 + number * 3_000_000
+            log.see(Event(seq=1 + number, at_us=at_us, kind=EventKind.EVALUATION_DONE, data=done))
     counted = [line for line in capsys.readouterr().err.splitlines() if " left" in line]
     assert counted == [
-        "00:00:13   2 of 8 candidates evaluated, 0 under way, 9.2 per minute, about 39 s left",
-        "00:00:25   4 of 8 candidates evaluated, 0 under way, 9.6 per minute, about 25 s left",
+        "00:00:07   2 of 8 candidates evaluated, 0 under way, 17.1 per minute, about 21 s left",
+        "00:00:13   4 of 8 candidates evaluated, 0 under way, 18.5 per minute, about 13 s left",
     ]
+
+
+def test_log_says_in_a_silence_what_is_under_way_until_the_run_ends() -> None:
+    shown: queue.Queue[str] = queue.Queue()
+    with repeating(shown.put, every_s=0.001) as repeater:
+        log = RunLineWriter(RunWatch(), repeater)
+        log.see(Event(seq=0, at_us=1, kind=EventKind.RUN_STARTED, data=BEGUN))
+        log.see(Event(seq=1, at_us=2, kind=EventKind.ROUND_STARTED, data=ROUND))
+        assert "round 1 (sweep)" in [shown.get(timeout=5) for _ in range(3)]
+        begun = {"candidate": 3, "level": "quick"}
+        log.see(Event(seq=2, at_us=3, kind=EventKind.EVALUATION_STARTED, data=begun))
+        said = "0 of 8 candidates evaluated, 1 under way"
+        while shown.get(timeout=5) != said:
+            pass
+        ended = {"reason": "Ctrl-C"}
+        log.see(Event(seq=3, at_us=4, kind=EventKind.RUN_PAUSED, data=ended))
+        while not shown.empty():
+            shown.get_nowait()
+        with repeating(shown.put, every_s=0.001, is_due=lambda text: False) as other:
+            other.tell("as often as the line would be")
+            rest = {shown.get(timeout=5) for _ in range(20)}
+    assert rest == {"as often as the line would be"}

@@ -174,33 +174,33 @@ def step_bar(quiet: bool) -> Generator[OnStep, None, None]:
             )
     else:
         with repeating(lambda text: click.echo(text, err=True)) as repeater:
-            yield PlainSteps(repeater.tell).say
+            yield PlainSteps(repeater.tell, repeater.stand).say
 
 
 class PlainSteps:
-    """Says steps as lines: each line of theirs once, and now and then how much is done."""
+    """Says steps as lines: each line of theirs once, and in a silence how much is done."""
 
-    def __init__(self, show: Show, clock: Callable[[], float] = time.monotonic) -> None:
-        """Say by `show`."""
-        self._show = show
+    def __init__(
+        self, tell: Show, stand: Show, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Say what is new by `tell`, and by `stand` what may be said in a silence."""
+        self._tell, self._stand = tell, stand
         self._clock = clock
         self._said: set[str] = set()
         self._words = ""
         self._began = (0.0, 0)  # when the step was first heard of, and how much was done then
-        self._shown_s = clock()
 
     def say(self, step: WorkStep) -> None:
-        """Say how far `step` is, if that is new, or has not been said for long."""
+        """Say how far `step` is, at once if it has a line that is new."""
         now = self._clock()
         if step.words != self._words:
             self._words, self._began = step.words, (now, step.done)
-        is_new = bool(step.line) and step.line not in self._said
-        is_due = bool(step.amount) and now - self._shown_s >= SILENT_S
-        if is_new or is_due:
+        left = self._left(step, now)
+        if step.line and step.line not in self._said:
             self._said.add(step.line)
-            self._shown_s = now
-            line = step.line if is_new else f"{step.words}, {step.amount}"
-            self._show(line + self._left(step, now))
+            self._tell(step.line + left)
+        elif step.amount:
+            self._stand(f"{step.words}, {step.amount}{left}")
 
     def _left(self, step: WorkStep, now: float) -> str:
         began_s, before = self._began

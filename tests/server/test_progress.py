@@ -6,6 +6,7 @@ import sys
 
 from rich.console import Console
 
+from kopt.config.callbacks import ignore
 from kopt.server.progress import PlainSteps, TimedLine, repeating
 from kopt.server.views.tables import WorkStep
 from support.on_terminal import OnTerminal
@@ -42,23 +43,21 @@ def test_narrow_terminal_keeps_the_times_of_a_long_line() -> None:
 
 
 def test_steps_without_a_terminal_say_how_much_is_done_and_how_long_the_rest_takes() -> None:
-    now, shown = [100.0], list[str]()
-    steps = PlainSteps(shown.append, clock=lambda: now[0])
+    now, shown, standing = [100.0], list[str](), list[str]()
+    steps = PlainSteps(shown.append, standing.append, clock=lambda: now[0])
     for seconds in range(10):
         now[0] = 100.0 + seconds
         done = 10 * seconds
         steps.say(WorkStep("vllm: reading", f"{done} of 200 files", "vllm: 200 files", done, 200))
     steps.say(WorkStep("writing", "", "writing", 0, None))
-    assert shown == [
-        "vllm: 200 files",
-        "vllm: reading, 50 of 200 files, about 15 s left",
-        "writing",
-    ]
+    assert shown == ["vllm: 200 files", "writing"]
+    assert standing[0] == "vllm: reading, 10 of 200 files"
+    assert standing[4] == "vllm: reading, 50 of 200 files, about 15 s left"
 
 
 def test_steps_of_less_than_two_seconds_promise_no_time_left() -> None:
     now, shown = [100.0], list[str]()
-    steps = PlainSteps(shown.append, clock=lambda: now[0])
+    steps = PlainSteps(shown.append, ignore, clock=lambda: now[0])
     for done in (0, 1, 500):
         steps.say(WorkStep("vllm: getting", "", f"{done} of 1000", done, 1000))
         now[0] += 0.5

@@ -7,7 +7,7 @@ import click
 
 from kopt.config.errors import SetupError, ToolError
 from kopt.server.exits import ExitCode, Interrupted
-from kopt.server.progress import step_bar
+from kopt.server.progress import status_line, step_bar
 from kopt.server.session import Session, command_body, print_record, print_view
 from kopt.server.views.docs_library_view import estimate_view, push_step, push_view
 from kopt.tools.docs.pinecone_index.push import push_library
@@ -66,7 +66,9 @@ def command(session: Session, options: PushOptions) -> int:
 
     The estimated cost is shown first, and asked about on a terminal.
     """
-    estimate = push_estimate(options, session.settings)
+    with status_line(quiet=session.as_json) as show:
+        show("counting what is to be sent")
+        estimate = push_estimate(options, session.settings)
     if options.dry_run and session.as_json:
         print_record(estimate)
     elif not session.as_json:

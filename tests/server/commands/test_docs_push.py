@@ -44,6 +44,7 @@ def test_dry_run_says_what_it_costs_and_needs_no_key(kopt: Kopt) -> None:
     assert "fits the 5 million a month" in ending.stdout
     document = kopt("docs", "push", "--dry-run", "--json").document
     assert (document["schema"], document["records"]) == ("kopt.docs-push-estimate/1", 2)
+    assert ending.stderr == "counting what is to be sent\n"
 
 
 @pytest.mark.usefixtures("library")

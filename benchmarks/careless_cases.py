@@ -69,6 +69,7 @@ def write_mistakes(folder: Path) -> None:
     (folder / "problems" / "half" / "problem.yaml").write_text("name: half\n")
     (folder / "secret").write_text("a-token-that-is-long-enough-to-be-one-0000\n")
     os.chmod(folder / "secret", 0o644)
+    (folder / "nothing.py").write_text("def get_inputs():\n    return []\n")
     (folder / "taken").write_text("a file where a folder is wanted\n")
 
 
@@ -160,6 +161,8 @@ CASES = (
     Case(f"profile good.cu --kernel {_ID} --tune every", 2, "NAME=NUMBER"),
     # runs and steps
     Case("run", 2, "--all"),
+    Case(f"run {_ID}", 2, "--kernel ID"),
+    Case(f"study --kernel {_ID} --no-models --target 95", 2, "95x or 95%"),
     Case(f"run --kernel {_ID} --budget 0", 2, "budget"),
     Case(f"run --kernel {_ID} --budget 5dollars", 2, "5usd"),
     Case(f"run --kernel {_ID} --beam-width 1000", 2, "64"),
@@ -202,12 +205,16 @@ CASES = (
     Case("setup", 2, "claude"),
     Case("setup emacs", 2, "claude"),
     Case("setup claude --undo", 2, "nothing"),
+    Case("setup claude codex", 2, "one client"),
     Case("selftest nosample", 2, "evil_"),
     Case("selftest --device cuda:0", 3, "driver"),
     Case("cache --clear everything", 2, "oracle"),
     Case("doctor all", 2, "kopt doctor --help"),
     Case("new", 2, "kopt new"),
     Case("new missing.py", 2, "missing.py"),
+    Case("new nothing.py", 2, "class Model", lines=5),
+    Case("new nothing.py --shape x=0,4", 2, "1 or more"),
+    Case("new torch.nn:Linea --shape x=4", 2, "did you mean Linear", lines=5),
     Case("suite run void", 2, "suite.yaml"),
     Case("split void -o parts", 2, "kopt new"),
     Case("stitch void -o whole.cu", 2, "kopt split"),

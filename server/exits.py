@@ -148,4 +148,15 @@ def _usage_failure(error: click.UsageError, command: str) -> CommandFailure:
         option = error.option_name
         if option in _BEHIND_THE_COMMAND:
             message = f"{option} stands behind the command, as in kopt list {option}"
-    return CommandFailure("usage", message, f"Try '{command} --help'.", ExitCode.USAGE)
+    hint = f"Try '{command} --help'."
+    if _takes_no_argument(error):
+        hint = f"A kernel is named by --kernel ID (kopt list). {hint}"
+    return CommandFailure("usage", message, hint, ExitCode.USAGE)
+
+
+def _takes_no_argument(error: click.UsageError) -> bool:
+    """Return whether a word was given to a command that has options alone, --kernel among them."""
+    parameters = [] if error.ctx is None else error.ctx.command.params
+    has_kernel = any("--kernel" in one.opts for one in parameters)
+    takes_words = any(isinstance(one, click.Argument) for one in parameters)
+    return "unexpected extra argument" in error.message and has_kernel and not takes_words

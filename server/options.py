@@ -32,9 +32,11 @@ def optional_arch(ctx: click.Context, parameter: click.Parameter, text: str | No
     return None if text is None else one_arch(ctx, parameter, text)
 
 
-def arch_list(ctx: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
-    """Read `sm_100a,sm_90a` into its parts, each once, in the order given."""
-    parts = dict.fromkeys(part.strip() for part in text.split(","))
+def arch_list(
+    ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Read `sm_100a,sm_90a`, once or in several options: each once, in the order given."""
+    parts = dict.fromkeys(part.strip() for text in texts for part in text.split(","))
     return tuple(one_arch(ctx, parameter, part) for part in parts)
 
 
@@ -162,9 +164,10 @@ tune_or_all_option = click.option(
 arch_option = click.option(
     "--arch",
     "archs",
-    default=DEFAULT_ARCH,
+    multiple=True,
+    default=(DEFAULT_ARCH,),
     show_default=True,
     callback=arch_list,
     metavar="ARCH,...",
-    help="Architectures to compile for.",
+    help="Architectures to compile for, may be given several times.",
 )

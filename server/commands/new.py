@@ -172,7 +172,10 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     match = _SHAPE.fullmatch(text)
     if match is None:
         raise ToolError(f"--shape {text!r} is not of the form x=16,4096")
-    return match["name"], tuple(int(one) for one in (match["sizes"] or "").split(",") if one)
+    sizes = tuple(int(one) for one in (match["sizes"] or "").split(",") if one)
+    if 0 in sizes:
+        raise ToolError(f"--shape {text!r} has no elements: sizes are 1 or more")
+    return match["name"], sizes
 
 
 def _number(text: str) -> tuple[str, int]:

@@ -133,6 +133,10 @@ def _check_serve_options(words: tuple[str, ...]) -> None:
     """
     if not words:
         return
+    if not words[0].startswith("-"):
+        raise click.UsageError(
+            f"kopt setup takes one client at a time, and {words[0]!r} is no option of kopt serve"
+        )
     from kopt.server.commands.serve import command as serve
 
     with serve.make_context("kopt serve", list(words)) as context:

@@ -12,8 +12,9 @@ PROBLEMS = Path(__file__).parents[2] / "kernels" / "problems"
 SILU = PROBLEMS / "silu_and_mul" / "reference.cu"
 
 
-def test_architectures_stand_below_each_other_in_one_table(kopt: Kopt) -> None:
-    ending = kopt("compile", SILU, "--arch", "sm_100a,sm_90a")
+@pytest.mark.parametrize("archs", ["--arch sm_100a,sm_90a", "--arch sm_100a --arch sm_90a"])
+def test_architectures_stand_below_each_other_in_one_table(kopt: Kopt, archs: str) -> None:
+    ending = kopt("compile", SILU, *archs.split())
     rows = [line for line in ending.stdout.splitlines() if line.startswith("  ") and " sm_" in line]
     assert ending.code == 0
     assert [row.split("sm_")[1].split()[0] for row in rows] == ["100a", "90a"]

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any, Protocol, cast
 
 from kopt.config.errors import ToolError
+from kopt.config.near_matches import near_matches
 from kopt.tools.pytorch.torch_library import load_torch, parts_of
 
 from .named_integers import inner_integers, named_integers
@@ -77,9 +78,14 @@ def _find(namespace: ModuleType, name: str) -> Any:
     found: Any = namespace
     for part in name.split("."):
         if not hasattr(found, part):
-            raise ToolError(f"{namespace.__name__} has no {name!r}")
+            raise ToolError(f"{namespace.__name__} has no {name!r}; {_nearest(name, namespace)}")
         found = getattr(found, part)
     return found
+
+
+def _nearest(name: str, namespace: ModuleType) -> str:
+    own = [key for key, one in vars(namespace).items() if not isinstance(one, ModuleType)]
+    return near_matches(name, [key for key in own if not key.startswith("_")])
 
 
 def _entry(module: ModuleType, name: str | None) -> Any:
@@ -96,8 +102,13 @@ def _entry(module: ModuleType, name: str | None) -> Any:
         one for one in own if inspect.isfunction(one) and not one.__name__.startswith("get_")
     ]
     found = classes or functions
-    if len(found) != 1:
-        names = ", ".join(one.__name__ for one in found) or "none"
+    if not found:
+        raise ToolError(
+            f"{module.__file__} has neither a class Model, nor another torch.nn.Module or function"
+            " of its own: write one, or name another file"
+        )
+    if len(found) > 1:
+        names = ", ".join(one.__name__ for one in found)
         raise ToolError(
             f"{module.__file__}: which function is meant? Name it by --entry; there are: {names}"
         )

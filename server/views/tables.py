@@ -13,7 +13,7 @@ from rich.console import (
 )
 from rich.measure import Measurement
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 View = Iterator[RenderableType]
@@ -24,6 +24,8 @@ NOTHING = "-"
 """The cell of a value that there is none of."""
 _ANY_WIDTH = 10_000
 _INDENT = 2
+_GAP = 2
+"""Blanks between two columns."""
 
 
 @dataclass(frozen=True)
@@ -46,30 +48,51 @@ class ResponsiveTable(Table):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Render the table where each column has room for its longest word, else the list."""
-        if self._least_width(console, options) > options.max_width:
+        needs = [self._need(console, options, column) for column in self.columns]
+        room = options.max_width - _GAP * (len(needs) - 1)
+        if sum(one.minimum for one in needs) > room:
             yield from self._as_list(options.max_width)
-        else:
-            yield from super().__rich_console__(console, options)
+            return
+        if sum(one.maximum for one in needs) > room:  # rich alone would cut words
+            for column, width in zip(self.columns, _widths(needs, room), strict=True):
+                column.width = width
+        yield from super().__rich_console__(console, options)
 
-    def _least_width(self, console: Console, options: ConsoleOptions) -> int:
-        width = -1
-        for column in self.columns:
-            cells = (column.header, *column.cells)
-            found = [Measurement.get(console, options.update_width(_ANY_WIDTH), c) for c in cells]
-            width += 1 + max(one.maximum if column.no_wrap else one.minimum for one in found)
-        return width
+    def _need(self, console: Console, options: ConsoleOptions, column: Column) -> Measurement:
+        """Return the width of a column's longest word, and of its longest cell."""
+        wide = options.update_width(_ANY_WIDTH)
+        found = [Measurement.get(console, wide, cell) for cell in (column.header, *column.cells)]
+        most = max(one.maximum for one in found)
+        least = most if column.no_wrap else max(one.minimum for one in found)
+        return Measurement(least, most)
 
     def _as_list(self, width: int) -> RenderResult:
-        """Give each row as its first cell, and the others below it, each behind its head."""
+        """Give each row as its first cell, and the others below it, each behind its head.
+
+        A first cell that is a number alone says nothing without its head.
+        """
         heads = [str(column.header) for column in self.columns]
         for row in zip(*(column.cells for column in self.columns), strict=True):
             first, *rest = (cell if isinstance(cell, Text) else Text(str(cell)) for cell in row)
-            yield Text.assemble(first, style="bold", overflow="fold")
+            named = (f"{heads[0]} ", first) if first.plain.isdigit() else (first,)
+            yield Text.assemble(*named, style="bold", overflow="fold")
             told = [(head, cell) for head, cell in zip(heads[1:], rest, strict=True) if cell.plain]
             parts = [
                 Text.assemble((f"{head} ", "dim"), cell, overflow="fold") for head, cell in told
             ]
             yield Padding(Group(*_filled(parts, width - _INDENT)), (0, 0, 0, _INDENT))
+
+
+def _widths(needs: Sequence[Measurement], room: int) -> list[int]:
+    """Return widths that fill `room`: those of words, and what is left where it lacks least."""
+    widths = [one.minimum for one in needs]
+    left = room - sum(widths)
+    by_lack = sorted(range(len(needs)), key=lambda place: needs[place].span)
+    for after, place in enumerate(by_lack):
+        more = min(needs[place].span, left // (len(needs) - after))
+        widths[place] += more
+        left -= more
+    return widths
 
 
 def _filled(parts: Iterable[Text], width: int) -> Iterator[Text]:

@@ -50,6 +50,19 @@ def test_an_id_longer_than_the_terminal_is_folded_and_not_cut() -> None:
     assert IDS[0] in _printed(30).replace("\n", "")
 
 
+@pytest.mark.parametrize("width", range(30, 140, 3))
+def test_no_word_of_a_table_is_cut_at_any_width(width: int) -> None:
+    note = "starting point: one block per row, scalar loads, one element a time"
+    rows = [("1", "#0 (start)", "other", "BLOCK=256,ROWS=1", "30.775 us estimated", "22", note)]
+    heads = ("rank", "candidate", "family", "tune", "time", "registers#", "hypothesis")
+    out = StringIO()
+    console = Console(file=out, width=width, force_terminal=True, color_system=None)
+    console.print(grid(*heads, rows=rows))
+    words = out.getvalue().split()
+    assert set(words) == {word for text in (*heads, *rows[0]) for word in text.rstrip("#").split()}
+    assert max(map(len, out.getvalue().splitlines())) <= width
+
+
 def test_a_pipe_gets_a_line_a_row_whatever_the_width() -> None:
     assert len(_printed(60, is_terminal=False).splitlines()) >= 3
 

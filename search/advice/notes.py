@@ -12,10 +12,10 @@ from kopt.config.gpu_specs import gpu_for_arch, load_gpus
 from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem
 from kopt.kernels.profile_result import ProfileResult
-from kopt.kernels.record import Record
 from kopt.search.records.members import Member
 from kopt.tools.docs.own.markdown_chunks import note_uid
 
+from .fitting_note import FittingNote
 from .note_rules import NoteRule, ProfiledProgram, fitting
 from .retrieval import Asker, read_for_run
 
@@ -24,21 +24,6 @@ MOST_NOTES = 2
 NOTES = "notes"
 """The source of the notes, which can be hidden."""
 _QUOTED = ("When", "Change", "Measure", "Gain", "Cannot", "Pitfall")
-
-
-class FittingNote(Record):
-    """A note that fits a program."""
-
-    candidate: int
-    """`seq` of the program."""
-    document: str
-    """Uid, as `kopt docs show` takes it."""
-    title: str
-    family: str
-    why: str
-    """Why it fits, in a clause with the numbers of this program."""
-    text: str
-    """What the note says, quoted, in one line."""
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from kopt.search.selection.family_standing import FamilyStanding
 from kopt.search.selection.ranking import speed_words
 from kopt.tools.facts.wording import plain
 
+from .fitting_note import FittingNote
 from .needs import can_help
-from .notes import FittingNote
 
 MOST_FIXES = 3
 MOST_TRAITS = 3

@@ -12,7 +12,8 @@ from kopt.config.settings import Settings
 from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.problem import Problem
 from kopt.kernels.profile_result import ProfileResult
-from kopt.search.advice.notes import FittingNote, NoteFinder
+from kopt.search.advice.fitting_note import FittingNote
+from kopt.search.advice.notes import NoteFinder
 from kopt.search.advice.retrieval import Asker, search_for_run
 from kopt.search.records.members import Member
 from kopt.tools.docs.records import SearchRequest, SearchResult

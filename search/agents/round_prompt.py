@@ -12,8 +12,9 @@ from kopt.search.knowledge.records import switch_of
 from kopt.search.records.members import Member
 from kopt.search.selection.ranking import speed_words
 from kopt.tools.facts.check_facts import check_facts
+from kopt.tools.facts.document_words import document_words
 from kopt.tools.facts.findings import with_excerpts
-from kopt.tools.facts.fitting import Facts, cleaned, fitted
+from kopt.tools.facts.fitting import Facts, cleaned
 from kopt.tools.facts.profile_facts import profile_facts
 from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import Quoted, plain, plain_beginning
@@ -87,12 +88,6 @@ def findings_of(check: CheckResult, source: str) -> str:
     """Return what a check found wrong, with the lines of `source` that it speaks of."""
     document = with_excerpts(check.model_dump(mode="json", by_alias=True), source)
     return document_words(check_facts(CheckResult.model_validate(document), "concise"))
-
-
-def document_words(facts: Facts) -> str:
-    """Return what a profile or a check says, without the names of its candidate, as far as fits."""
-    kept = {name: value for name, value in facts.items() if name not in ("kernel", "candidate")}
-    return render(fitted(kept, "the rest is left out"))
 
 
 def _row(member: Member, view: RoundView, marked_round: int | None) -> Facts:

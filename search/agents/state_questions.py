@@ -17,6 +17,7 @@ from kopt.search.knowledge.edits import AddEntry, AddTechnique, Edit, refusal
 from kopt.search.knowledge.projection import extend
 from kopt.search.knowledge.records import ProfileSignature
 from kopt.search.store.taught import MemoryUpdate
+from kopt.tools.facts.document_words import document_words
 from kopt.tools.facts.fitting import cleaned
 from kopt.tools.facts.profile_facts import profile_facts
 from kopt.tools.facts.rendering import render
@@ -27,7 +28,6 @@ from .conversation import Answer, obtain_answer, parse_answer
 from .knowledge_prompt import signature_facts, state_facts
 from .memory_edits import MODEL_WEIGHT, WORDS, TechniqueWords, expectation, short, technique_of
 from .prompt import fenced, render_prompt
-from .round_prompt import document_words
 from .tool_definitions import answer_schema
 from .views import StateDecision, StateQuestion, TechniqueQuestion
 

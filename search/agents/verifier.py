@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from kopt.kernels.record import ToldRecord
 from kopt.kernels.source_lexer import logical_lines
 from kopt.tools.facts.check_facts import check_facts
+from kopt.tools.facts.document_words import document_words
 from kopt.tools.facts.fitting import cleaned
 from kopt.tools.facts.rendering import render
 from kopt.tools.facts.wording import Quoted, plain, plain_beginning
@@ -17,7 +18,6 @@ from kopt.tools.facts.wording import Quoted, plain, plain_beginning
 from .agent_context import AgentContext
 from .conversation import Answer, obtain_answer, parse_answer
 from .prompt import fenced, render_prompt
-from .round_prompt import document_words
 from .tool_definitions import answer_schema
 from .views import FindingKind, Objection, SoftVerdict, SoftView, Verdict
 

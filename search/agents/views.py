@@ -10,7 +10,7 @@ from typing import Literal
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.record import Record
-from kopt.search.advice.notes import FittingNote
+from kopt.search.advice.fitting_note import FittingNote
 from kopt.search.knowledge.base import KnowledgeBase
 from kopt.search.knowledge.policy.selector import Drawn
 from kopt.search.knowledge.records import ProfileSignature, Sample, State

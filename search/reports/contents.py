@@ -13,9 +13,9 @@ from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.roofline import ByteModel, Roofline, roofline, workload_bytes
-from kopt.search.agents.round_prompt import document_words
 from kopt.search.records.members import Member
 from kopt.search.store.run_reader import RunReader
+from kopt.tools.facts.document_words import document_words
 from kopt.tools.facts.profile_facts import profile_facts
 
 from .run_report import RunReport, report_run

@@ -10,7 +10,8 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.profile_result import ProfileResult
-from kopt.search.advice.notes import FittingNote, NoteFinder
+from kopt.search.advice.fitting_note import FittingNote
+from kopt.search.advice.notes import NoteFinder
 from kopt.search.advice.retrieval import Asker
 from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.members import Member

@@ -54,6 +54,25 @@ def test_clients_of_services_are_imported_by_what_asks_them_alone(words: list[st
     assert run.stdout.splitlines()[-1] == "loaded: []"
 
 
+@pytest.mark.parametrize(
+    ("words", "unneeded"),
+    [
+        ("runs --help", ("kopt.search.agents.agent_tools", "kopt.tools.docs.query.search")),
+        ("run --help", ("kopt.search.agents.agent_tools", "kopt.search.agents.roles")),
+        ("docs search --help", ("kopt.tools.bench", "kopt.search.runs.run")),
+    ],
+)
+def test_command_imports_no_more_than_it_does(words: str, unneeded: tuple[str, ...]) -> None:
+    code = (
+        f"import sys; from kopt.server.cli import main; main({words.split()})\n"
+        f"print('loaded:', [name for name in {unneeded} if name in sys.modules])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.splitlines()[-1] == "loaded: []"
+
+
 def test_python_m_kopt_is_the_same_command(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "kopt", "--version"], capture_output=True, text=True, cwd=tmp_path

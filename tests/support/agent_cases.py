@@ -13,7 +13,7 @@ from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.search.advice.notes import FittingNote
+from kopt.search.advice.fitting_note import FittingNote
 from kopt.search.agents.agent_context import AgentContext, Briefing, BriefingFacts, make_briefing
 from kopt.search.agents.agent_tools import AgentTools
 from kopt.search.agents.conversation import CallClient

@@ -7,7 +7,7 @@ from kopt.kernels.families import FAMILY_CHANGES
 from kopt.kernels.profile_result import Bottleneck, ProfileResult, Suspect, SuspectName
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Provenance, Status
-from kopt.search.advice.notes import FittingNote
+from kopt.search.advice.fitting_note import FittingNote
 from kopt.search.advice.suggestions import (
     MemorySuggestion,
     Suggestion,

@@ -12,7 +12,6 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.receipt import Receipt
 from kopt.kernels.shipped_kernels import FOLDERS, evidence_of
 from kopt.kernels.unproven_facts import read_facts
-from kopt.tools.bench.receipt_parts import read_promotion
 from kopt.tools.docs.words.code_tokens import arch_tag
 
 from .corpus import CorpusFile, is_unproven
@@ -69,6 +68,9 @@ def _receipt(file: CorpusFile) -> Receipt | str:
     of_it = evidence_of(file.file, Candidate(file.text).id)
     if not of_it:
         return "its receipt is of other code"
+    # A fifth of a second of CPU, which only those pay whose index is made anew.
+    from kopt.tools.bench.receipt_parts import read_promotion
+
     try:
         return read_promotion(of_it[0])
     except ToolError:

@@ -40,7 +40,8 @@ def run_progress(quiet: bool, past: Sequence[Event] = ()) -> Generator[RunCallba
     else:
         told = repeating(lambda text: click.echo(f"  {text}", err=True), is_due=spaced_places())
         with told as repeater:
-            yield RunCallbacks(on_event=RunLineWriter(watch, repeater).see, say=repeater.tell)
+            writer = RunLineWriter(watch, repeater)
+            yield RunCallbacks(on_event=writer.see, say=writer.say)
 
 
 def waiting_lines(quiet: bool) -> Callable[[str], None]:
@@ -116,6 +117,12 @@ class RunLineWriter:
         """Write of a run that stands as `watch`; `repeater` holds what is told in a silence."""
         self._watch, self._repeater = watch, repeater
         self._counted_us = 0
+        self._was_said = False  # what stands, by the run itself
+
+    def say(self, text: str) -> None:
+        """Tell what goes on besides the events; it stands, until one has a line of its own."""
+        self._was_said = True
+        self._repeater.tell(text)
 
     def see(self, event: Event) -> None:
         """Write the line of one event; what is under way after it stands, until the next."""
@@ -129,6 +136,9 @@ class RunLineWriter:
         if event.kind is EventKind.EVALUATION_DONE and is_due and self._watch.left_words:
             self._counted_us = event.at_us
             self._write(event, f"  {work_words(self._watch)}")
+        if self._was_said and event.kind is EventKind.EVALUATION_STARTED:
+            return  # what it waits for may have been told already
+        self._was_said = False
         self._repeater.stand("" if event.kind in _ENDINGS else under_way(self._watch))
 
     def _write(self, event: Event, line: str) -> None:

@@ -162,3 +162,16 @@ def test_log_says_in_a_silence_what_is_under_way_until_the_run_ends() -> None:
             other.tell("as often as the line would be")
             rest = {shown.get(timeout=5) for _ in range(20)}
     assert rest == {"as often as the line would be"}
+
+
+def test_what_an_evaluation_waits_for_is_told_again_though_it_was_told_before_it() -> None:
+    shown: queue.Queue[str] = queue.Queue()
+    with repeating(shown.put, every_s=0.001) as repeater:
+        log = RunLineWriter(RunWatch(), repeater)
+        log.see(Event(seq=0, at_us=1, kind=EventKind.RUN_STARTED, data=BEGUN))
+        log.say("building the simulator, needed once")
+        begun = {"candidate": 3, "level": "quick"}
+        log.see(Event(seq=2, at_us=3, kind=EventKind.EVALUATION_STARTED, data=begun))
+        while not shown.empty():
+            shown.get_nowait()
+        assert {shown.get(timeout=5) for _ in range(3)} == {"building the simulator, needed once"}

@@ -128,7 +128,7 @@ $(venv)/.stamp-place:
 
 $(venv)/.stamp-toolkit: pyproject.toml constraints.txt $(venv)/.stamp-place
 	@echo "make: installing kopt and the CUDA compiler from pip into $(venv) (250 MB the first time)"
-	@$(pip) install -qq -c constraints.txt -e '.[toolkit,docs]'
+	@$(pip) install $(if $(MAKE_TERMOUT),,-qq) -c constraints.txt -e '.[toolkit,docs]' # with bars on a terminal
 	@touch $@
 
 $(venv)/.stamp-test $(venv)/.stamp-lint $(venv)/.stamp-site $(venv)/.stamp-kernelbench: $(venv)/.stamp-%: pyproject.toml $(venv)/.stamp-toolkit

@@ -9,8 +9,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-SILENT = frozenset(("completion", "help", "serve", "setup"))
-"""Commands that answer at once, or speak to a program."""
+SILENT = frozenset(("completion", "help", "setup"))
+"""Commands that answer at once."""
 LONG = frozenset(
     (
         "bench",

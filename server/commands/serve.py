@@ -21,6 +21,7 @@ from kopt.server.protocol.web.listen_address import (
     open_doorway,
 )
 from kopt.server.protocol.web.token_file import write_token
+from kopt.server.starting import wipe
 from kopt.tools.sandbox.policy import gpu_devices
 
 EPILOG = """\b
@@ -55,6 +56,7 @@ def _new_token(ctx: click.Context, _: click.Parameter, path: Path | None) -> Non
         return
     path = path.expanduser()
     write_token(path)
+    wipe()
     click.echo(f"{path} holds a new token; only you can read it.")
     click.echo(f"Serve with it: kopt serve --http --token-file {path}")
     click.echo("Clients send it as a header: Authorization: Bearer TOKEN")
@@ -137,6 +139,7 @@ def command(
     A client starts this command by itself and speaks to it over stdin and stdout; logs go to
     stderr.
     """
+    wipe()
     http = _http_options(**listening)
     settings = settings_from_environment()
     if problems is not None:

@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,20 @@ def test_line_is_wiped_before_the_command_writes(kopt: Kopt, mine: Path) -> None
         assert terminal.ending() == 0
     began = b"kopt compile ..."
     assert terminal.shown.startswith(began + b"\r" + b" " * len(began) + b"\r")
+
+
+def test_server_on_a_terminal_is_heard_of_at_once_too(kopt: Kopt, tmp_path: Path) -> None:
+    del kopt
+    began = b"kopt serve ..."
+    wiped = began + b"\r" + b" " * len(began) + b"\r"
+    with OnTerminal((KOPT, "serve"), {**os.environ, "TERM": "dumb"}) as terminal:
+        terminal.read_until(b"waiting for an MCP client")
+        terminal.process.send_signal(signal.SIGINT)
+        assert terminal.ending() == 130
+    assert terminal.shown.startswith(wiped + b"kopt serve: waiting")
+    with OnTerminal((KOPT, "serve", "--new-token", tmp_path / "token"), os.environ) as terminal:
+        assert terminal.ending() == 0
+    assert terminal.shown.startswith(wiped + str(tmp_path).encode())
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -84,13 +84,34 @@ def timing_device(
         yield opened.timer
 
 
+def compiled_for(opened: OpenedDevice, arch: str) -> OpenedDevice:
+    """Return an open device for candidates of `arch`; "" leaves it as it is.
+
+    Raises:
+        ToolError: It is a GPU that runs another architecture.
+    """
+    if not arch or arch == opened.arch:
+        return opened
+    if opened.timer is None:
+        return replace(opened, arch=arch)
+    raise _other_arch(opened.timer, f"arch {arch}", 'device "sim"')
+
+
 def _arch_of(device: TimingDevice, choice: DeviceChoice) -> str:
     """Return what the GPU runs, unless something else was asked for."""
     own = device.facts.arch
     if choice.arch not in (None, own):
-        on_sim = "" if choice.needs_gpu else ", or use --device sim"
-        raise ToolError(
-            f"--arch {choice.arch}: {device.name} is {device.facts.name}, which runs {own}: leave"
-            f" --arch out{on_sim}"
-        )
+        sim = "" if choice.needs_gpu else "--device sim"
+        raise _other_arch(device, f"--arch {choice.arch}", sim)
     return own
+
+
+def _other_arch(device: TimingDevice, asked: str, sim: str) -> ToolError:
+    """Return the refusal of an architecture; `sim` is how the simulator is asked for instead."""
+    facts = device.facts
+    name = asked.partition(" ")[0]
+    instead = f", or use {sim}" if sim else ""
+    return ToolError(
+        f"{asked}: {device.name} is {facts.name}, which runs {facts.arch}: leave {name}"
+        f" out{instead}"
+    )

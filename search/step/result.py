@@ -96,6 +96,8 @@ class StepRequest(Record):
     """They form one round as given; empty: the proposer fills it."""
     device: str = "auto"
     """auto, sim or cuda:N, as `step_device` resolves it."""
+    arch: str | None = None
+    """The compiler target of a new run on sim; None: the default. A GPU has its own."""
     budget: Budget | None = None
     """The budget of a new run, or a larger one for an old run."""
     rounds: int = Field(default=12, ge=1)

@@ -106,7 +106,7 @@ def _open(
         kernel=request.kernel or "",
         device=site.device.name,
         gpu=None if site.timer is None else site.timer.facts,
-        arch=DEFAULT_ARCH if site.timer is None else site.timer.facts.arch,
+        arch=_arch_for(request, site),
         search=load_search_settings().with_beam(None, request.rounds),
         name=None if request.key is None else run_of_key(request.key),
         claim=claim,
@@ -124,6 +124,23 @@ def _open(
     return begin_run(asked, settings)
 
 
+def _arch_for(request: StepRequest, site: EvaluationSite) -> str:
+    """Return what candidates of a new run are compiled for.
+
+    Raises:
+        ToolError: The GPU runs another architecture than the one asked for.
+    """
+    if site.timer is None:
+        return request.arch or DEFAULT_ARCH
+    facts = site.timer.facts
+    if request.arch not in (None, facts.arch):
+        raise ToolError(
+            f"arch {request.arch}: {site.device.name} is {facts.name}, which runs {facts.arch}:"
+            ' leave arch out, or use device "sim"'
+        )
+    return facts.arch
+
+
 def _plan(request: StepRequest, store: RunStore, site: EvaluationSite) -> _Plan:
     """Return what to do with the open run.
 
@@ -134,6 +151,11 @@ def _plan(request: StepRequest, store: RunStore, site: EvaluationSite) -> _Plan:
     settings = state.settings
     if request.kernel not in (None, settings.kernel):
         raise ToolError(f"{state.id} is a run of {settings.kernel}, not of {request.kernel}")
+    if request.arch not in (None, settings.arch):
+        raise ToolError(
+            f"{state.id} is a run for {settings.arch}, not for {request.arch}: leave arch out, or"
+            " begin a new run"
+        )
     refuse_another_device(state, None if site.timer is None else site.timer.facts)
     if request.budget is not None:
         settings = settings.model_copy(update={"budget": request.budget})

@@ -79,6 +79,15 @@ def known_run(run_id: str, owner: str, settings: Settings) -> None:
     check_run_id(run_id, owner, settings)
 
 
+def chosen_arch(arch: str) -> str:
+    """Return the compiler target that `arch` is, or that of the GPU it names; "" stands for none.
+
+    Raises:
+        ToolError: It is neither, or kopt has no data sheet for it.
+    """
+    return arch and arch_named(arch)
+
+
 def chosen_archs(archs: tuple[str, ...]) -> tuple[str, ...]:
     """Return compiler targets, each once; () stands for the default.
 

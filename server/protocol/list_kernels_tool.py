@@ -20,12 +20,9 @@ DESCRIPTION = """\
 List the kernels that kopt can optimize; with kernel, show one with all that is needed to write a \
 candidate.
 
-Call it first. Without kernel: ids with their operation and the time floor of their bytes, \
-filtered by query and arch. With kernel: definition, argument order, shapes, tolerance, how the \
-launch header is written, and the reference source, a complete and correct candidate to start \
-from. Not for earlier results: read kopt://runs/{id}.
-
-Next: save a changed copy of the reference source as a .cu file, then compile.
+Call it first. Without kernel: ids with the time floor of their bytes. With kernel: definition, \
+argument order, shapes, tolerance, how the launch header is written, and the reference source, a \
+complete and correct candidate to start from.
 Example: {"query": "silu"}, then {"kernel": "silu_and_mul_b8xh14336"}"""
 
 
@@ -33,11 +30,11 @@ class ListKernelsArguments(ToldRecord):
     """The arguments of `list_kernels`."""
 
     kernel: str = Field(default="", max_length=200)
-    """One kernel id: show this kernel alone."""
+    """Show this kernel id alone."""
     query: str = Field(default="", max_length=200)
-    """Only ids or operations that contain this, e.g. rmsnorm."""
+    """Only ids or operations with this in them, e.g. rmsnorm."""
     arch: str = Field(default="", max_length=40)
-    """Only kernels with a library baseline there, floors for its GPU, e.g. sm_90a."""
+    """Only those with a library baseline there, floors for its GPU; e.g. sm_90a."""
     limit: int = Field(default=30, ge=1, le=100)
     """Most kernels of a page."""
     offset: int = Field(default=0, ge=0)

@@ -17,7 +17,14 @@ from kopt.server.jobs.records import JobView, Progress
 from kopt.server.work.requests import CompileWork, SourceWork, StepWork, SubmittedCandidate, Work
 from kopt.tools.facts.fitting import Detail
 
-from .choices import chosen_archs, chosen_device, device_of_run, known_kernel, known_run
+from .choices import (
+    chosen_arch,
+    chosen_archs,
+    chosen_device,
+    device_of_run,
+    known_kernel,
+    known_run,
+)
 from .refusal import nearest, shown
 from .serve_options import ServeOptions
 from .tool_spec import Invocation
@@ -66,6 +73,7 @@ def resolved(arguments: Work, options: ServeOptions, owner: str) -> Work:
         known["arch"] = chosen_archs(arguments.arch)
     else:
         known["device"] = chosen_device(arguments.device, options)
+        known["arch"] = chosen_arch(arguments.arch)
     return arguments.model_copy(update=known)
 
 
@@ -91,7 +99,11 @@ def _resolved_step(arguments: StepWork, options: ServeOptions, owner: str) -> St
         _resolved_candidate(index, candidate, options)
         for index, candidate in enumerate(arguments.candidates)
     )
-    known = {"candidates": candidates, "device": chosen_device(device, options)}
+    known = {
+        "candidates": candidates,
+        "device": chosen_device(device, options),
+        "arch": chosen_arch(arguments.arch),
+    }
     return arguments.model_copy(update=known)
 
 

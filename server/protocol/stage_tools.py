@@ -12,84 +12,65 @@ from .stage_call import job_answer, stage_body, wait_for_job
 from .tool_spec import Invocation, ToolSpec
 
 COMPILE_DESCRIPTION = """\
-Compile a candidate with nvcc and check its launch plan. Needs no GPU, takes about a second.
+Compile a candidate with nvcc and check its launch plan. Needs no GPU.
 
-Use it first for every new or changed candidate, and to compare targets (arch). Not for results \
-or speed: that is check_correctness and benchmark, which compile by themselves.
+Use it first for every new or changed candidate, and to compare targets (arch). Not for results or \
+speed: check_correctness and benchmark compile by themselves.
 
 Returns status (passed, plan_error, compile_error, refused), diagnostics with line and excerpt, \
-and per kernel registers, spills, shared memory, occupancy. A candidate that does not compile is \
-a normal reply: fix what the diagnostics say and call again.
-
-Next: check_correctness.
-Example: {"kernel": "silu_and_mul_b8xh14336", "path": "kernels/mine.cu", "arch": ["sm_100a", \
-"sm_90a"]}"""
+and per kernel registers, spills, shared memory, occupancy. What does not compile is a normal \
+reply: fix it and call again.
+Example: {"kernel": "silu_and_mul_b8xh14336", "path": "mine.cu", "arch": ["sm_90a"]}"""
 
 CHECK_DESCRIPTION = """\
 Run a candidate and compare its outputs with an fp64 oracle, element by element, with guard zones \
 and fill patterns around every buffer.
 
-Use it after compile and before benchmark. It says nothing about speed. Without a GPU it runs on \
-sim, the CPU simulator, which also finds data races, barrier divergence, reads of uninitialized \
-memory and accesses out of bounds, with line, block and thread: worth a call even where a GPU is.
+Use it after compile and before benchmark. sim, the CPU simulator, also finds data races, barrier \
+divergence, uninitialized reads and accesses out of bounds, with line, block and thread: worth a \
+call even where a GPU is.
 
 Returns status (passed, incorrect, unwritten_output, out_of_bounds, data_race, timeout, ...) and \
-the first mismatch: tensor, row, column, expected, got, pattern. unsupported_on_sim: the \
-candidate uses raw PTX or tensor cores; check it on cuda:0. A wrong candidate is a normal reply.
-
-Next: passed -> benchmark; else fix what the evidence shows, compile, check again.
-Example: {"kernel": "silu_and_mul_b8xh14336", "path": "kernels/mine.cu", "device": "sim"}"""
+the first mismatch: tensor, row, column, expected, got, pattern. unsupported_on_sim: raw PTX or \
+tensor cores, check it on cuda:0.
+Example: {"kernel": "silu_and_mul_b8xh14336", "path": "mine.cu", "device": "sim"}"""
 
 BENCHMARK_DESCRIPTION = """\
 Time a candidate side by side with the production baseline (FlashInfer) and the reference kernel, \
-in randomized pairs with a cold L2, outputs of the timed launches verified.
+in randomized pairs with a cold L2. A check comes first: a wrong candidate gets no time.
 
-Use it once check_correctness says passed; it checks first, so a wrong candidate gets no time, \
-and where it is faster a full check follows and decides (checked: full). \
-Only a GPU measures: on sim the times are estimates from a model (verdict estimated), good for \
-choosing what to try, never a claim of speed.
+Use it once check_correctness says passed. Only a GPU measures: on sim times are estimates \
+(verdict estimated) that order candidates.
 
 Returns verdict (faster, slower, inconclusive, impossible, not_like_for_like, estimated), speedup \
-= baseline time / candidate time with its 95 % interval, latency_us, and the floor that memory \
-bandwidth sets. Only faster is a speedup. impossible: it skips work; look at what it does not \
-read or write.
-
-Next: profile to see what limits it, or beam_step to keep it and compare alternatives.
-Example: {"kernel": "silu_and_mul_b8xh14336", "path": "kernels/mine.cu", "device": "cuda:0"}"""
+= baseline time / candidate time with its 95 % interval, latency_us. Only faster is a speedup, and \
+a full check stands behind it. impossible: it skips work.
+Example: {"kernel": "silu_and_mul_b8xh14336", "path": "mine.cu", "device": "sim", "arch": \
+"sm_90a"}"""
 
 PROFILE_DESCRIPTION = """\
 Say what limits a candidate: bytes moved against the least possible, instructions, occupancy, \
 hardware counters, the source lines that cost most, and what a change could gain.
 
-Use it on a correct candidate that is not yet fast enough, before the next idea. Not a timing: \
-profiled times are no benchmark. Each value says whether it is measured, computed or estimated; \
-on sim there are no hardware counters.
+Use it on a correct candidate that is not fast enough yet. Its times are no benchmark; on sim \
+there are no hardware counters.
 
-Returns the bottleneck with its evidence, suspects by line, and what-if estimates.
-
-Next: search_docs for the technique that the bottleneck asks for, then compile the changed \
-candidate.
-Example: {"kernel": "silu_and_mul_b8xh14336", "path": "kernels/mine.cu"}"""
+Returns the bottleneck with its evidence, suspects by line, and what-if estimates, each value \
+measured, computed or estimated. Next: search_docs for the technique that the bottleneck asks for.
+Example: {"kernel": "silu_and_mul_b8xh14336", "path": "mine.cu"}"""
 
 BEAM_STEP_DESCRIPTION = """\
 Take one round of a beam search: evaluate candidates (compile, check, time), keep the best few of \
-different strategy families, retire those that stand still, and say what to try next.
+different strategy families, and say what to try next.
 
-Use it when one idea is not enough: it remembers every attempt, so results survive your context \
-and can be taken up later with run_id, or by kopt run on a command line. For a single edit use \
-compile, check_correctness and benchmark.
+Use it when one idea is not enough: it remembers every attempt, and a run outlives your context. \
+Begin with kernel, go on with the run_id of the reply. Hand in several candidates, each with a \
+hypothesis; none lets kopt's own proposer act.
 
-Begin with kernel, go on with the run_id of the reply. Hand in several candidates at once, each \
-with a hypothesis; hand in none to let kopt's own proposer act.
-
-Returns run_id, the beam with times, what was retired and why, the bottleneck, and suggestions \
-for the next round. If another client is stepping the same run, the call waits for its turn.
-
-Next: write candidates from the suggestions and call beam_step again; at the end benchmark the \
-best.
-Example: {"run_id": "run-20261122-101500-1a2b3c4d", "candidates": [{"path": "kernels/vec8.cu", \
-"hypothesis": "16-byte loads halve the memory instructions", "family": "vectorization", \
-"parents": [3]}]}"""
+Returns run_id, the beam with times, what was retired and why, the bottleneck, and suggestions for \
+the next round. Another client that steps the same run is waited for.
+Example: {"run_id": "run-20261122-101500-1a2b3c4d", "candidates": [{"path": "vec8.cu", \
+"hypothesis": "16-byte loads", "family": "vectorization", "parents": [3]}]}"""
 
 STAGES = tuple(
     ToolSpec(
@@ -120,18 +101,14 @@ STAGES = tuple(
 WAIT_DESCRIPTION = """\
 Wait for a job that an earlier call began, and get its result.
 
-Use it when a reply has status running and a job_id. Call it again while it says running: it \
-returns as soon as the job is over, so there is no need to pause between calls. Jobs outlive \
-connections; an id from an earlier session works.
-
-Returns what the first tool would have returned; detail full shows all of it, in pages (offset).
+Use it when a reply has status running and a job_id, again until it is over: it returns as soon as \
+the job is. Jobs outlive connections. detail full shows all of a result, in pages (offset).
 Example: {"job_id": "job-20261122-101500-1a2b3c4d"}"""
 
 CANCEL_DESCRIPTION = """\
 Stop a job and free its GPU within a second.
 
-Use it for a job_id whose result is no longer wanted. What a beam_step had finished stays in its \
-run. A job that is over stays as it is.
+Use it for a job whose result is no longer wanted. What a beam_step had finished stays in its run.
 Example: {"job_id": "job-20261122-101500-1a2b3c4d"}"""
 
 

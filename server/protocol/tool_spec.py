@@ -75,7 +75,7 @@ class WaitArgument(ToldRecord):
     """The argument of tools that may have to wait."""
 
     wait_s: float = Field(default=DEFAULT_WAIT_S, ge=0, le=MAX_WAIT_S)
-    """Seconds to wait; then the reply is a job_id for job_wait."""
+    """Seconds; then the reply is a job_id for job_wait."""
 
 
 _EMPTY: tuple[Any, ...] = ("", [], {}, None)

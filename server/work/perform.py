@@ -8,6 +8,7 @@ from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.candidate import candidate_of_text
 from kopt.kernels.record import Record
 from kopt.server.find_case import case_of
+from kopt.server.opened_device import compiled_for
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
@@ -39,7 +40,8 @@ def perform(work: Work, site: WorkSite) -> Record:
         archs = tuple(dict.fromkeys(work.arch)) or (DEFAULT_ARCH,)
         show(f"compiling for {', '.join(archs)}")
         return compile_candidate(CompileRequest(case, archs), settings)
-    with site.devices.use(work.device, show) as opened:
+    with site.devices.use(work.device, show) as warm:
+        opened = compiled_for(warm, work.arch)
         match work:
             case CheckWork():
                 seeds = tuple(dict.fromkeys(work.seeds))

@@ -23,20 +23,22 @@ class SourceWork(ToldRecord):
     """The fields of all work on one candidate."""
 
     kernel: str = Field(max_length=200)
-    """Kernel id from list_kernels, e.g. add_rmsnorm_fp4quant_b128xh2048."""
+    """Kernel id, from list_kernels."""
     source: str = ""
     """The whole .cu text. Exactly one of source and path."""
     path: str = ""
-    """A .cu file in the workspace; shorter than source where the file exists."""
+    """A .cu file in the workspace: shorter than source."""
     tune: dict[str, int] = Field(default_factory=dict[str, int], max_length=64)
-    """Values for the header's tune names, e.g. {"BLOCK": 256}. Default: the first of each."""
+    """Tune values, e.g. {"BLOCK": 256}; default: the header's first of each."""
 
 
 class DeviceWork(SourceWork):
     """The fields of all work that runs a candidate."""
 
     device: str = Field(default="auto", max_length=40)
-    """auto (a GPU if there is one, else sim), sim, or cuda:N."""
+    """auto (a GPU, else sim), sim, or cuda:N."""
+    arch: str = Field(default="", max_length=40)
+    """Of sim: the target or GPU, e.g. sm_90a, H100; default sm_100a (B200)."""
 
 
 class CompileWork(SourceWork):
@@ -44,7 +46,7 @@ class CompileWork(SourceWork):
 
     kind: Literal["compile"] = "compile"
     arch: tuple[str, ...] = Field(default=(), max_length=8)
-    """Compiler targets, e.g. sm_100a (B200, the default), sm_90a (H100, H200), sm_80 (A100)."""
+    """Targets or GPUs: sm_100a (B200, the default), sm_90a, H100, sm_80, ..."""
 
 
 class CheckWork(DeviceWork):
@@ -52,10 +54,10 @@ class CheckWork(DeviceWork):
 
     kind: Literal["check_correctness"] = "check_correctness"
     level: CheckLevel = "quick"
-    """quick: this workload, one seed. full: every workload of the header's domain, all seeds and \
-hidden ones; before you call a kernel done."""
+    """full: every workload that the header claims, drawn shapes, hidden seeds; before a kernel is \
+done."""
     seeds: tuple[Seed, ...] = Field(default=(1, 2, 3), min_length=1, max_length=16)
-    """Input seeds; repeat the one of a mismatch to reproduce it."""
+    """Input seeds; that of a mismatch reproduces it."""
 
 
 class BenchWork(DeviceWork):
@@ -69,7 +71,7 @@ class ProfileWork(DeviceWork):
 
     kind: Literal["profile"] = "profile"
     counters: bool = True
-    """Read hardware counters where the machine allows it; false is faster."""
+    """Read hardware counters of a GPU: seconds."""
 
 
 class SubmittedCandidate(ToldRecord):
@@ -82,13 +84,13 @@ class SubmittedCandidate(ToldRecord):
     hypothesis: str = Field(default="", max_length=MAX_HYPOTHESIS_CHARACTERS)
     """Why it should be faster, in one sentence."""
     family: str = Field(default="", max_length=40)
-    """Strategy family, e.g. vectorization; default: the header's."""
+    """e.g. vectorization; default: the header's."""
     parents: tuple[int, ...] = Field(default=(), max_length=8)
-    """Numbers of the run's candidates that it comes from."""
+    """Numbers of candidates that it comes from."""
     tune: dict[str, int] = Field(default_factory=dict[str, int], max_length=64)
     """Tune values; default: the first of each."""
     techniques: tuple[str, ...] = Field(default=(), max_length=4)
-    """Techniques that it applies, of a suggestion of kind memory: what comes is learned."""
+    """Of a suggestion of kind memory that it follows: learned from."""
 
 
 class StepWork(ToldRecord):
@@ -96,13 +98,15 @@ class StepWork(ToldRecord):
 
     kind: Literal["beam_step"] = "beam_step"
     kernel: str = Field(default="", max_length=200)
-    """Kernel id: begins a new run. Exactly one of kernel and run_id."""
+    """Begins a new run; else run_id goes on with one."""
     run_id: str = Field(default="", max_length=80)
-    """Goes on with this run."""
+    """The run to go on with."""
     candidates: tuple[SubmittedCandidate, ...] = Field(default=(), max_length=MAX_CANDIDATES)
-    """What to evaluate, up to 12; empty: kopt's own proposer acts."""
+    """Up to 12; none: kopt's own proposer acts."""
     device: str = Field(default="auto", max_length=40)
-    """auto, sim or cuda:N; a run stays on the device that it began on."""
+    """auto, sim or cuda:N; a run stays on its own."""
+    arch: str = Field(default="", max_length=40)
+    """Of a new run on sim, e.g. sm_90a; it stays with it."""
 
 
 Work = Annotated[

@@ -27,6 +27,7 @@ def search_step(work: StepWork, site: WorkSite) -> StepResult:
         run_id=work.run_id or None,
         candidates=tuple(map(_candidate, work.candidates)),
         device=work.device,
+        arch=work.arch or None,
         key=site.key,
         owner=site.owner,
     )

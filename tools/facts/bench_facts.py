@@ -14,7 +14,7 @@ from kopt.tools.bench.verdict import is_below_copy
 
 from .check_facts import wrong_facts
 from .compile_facts import build_facts, function_rows, remark_facts
-from .findings import advice, diagnostic_facts, head
+from .findings import advice, data_sheet_words, diagnostic_facts, head, target_of
 from .fitting import Detail, Facts, Listing, given
 from .wording import Quoted
 
@@ -173,7 +173,12 @@ def _times(result: BenchResult) -> Facts:
         return {}
     if result.latency.provenance is Provenance.ESTIMATED:
         rows = tuple(map(_estimated_row, result.comparisons))
-        estimated = {"latency_us": result.latency.median_us} | given(ratios=Listing(rows, most=4))
+        arch = target_of(result)
+        estimated = given(
+            gpu=arch and data_sheet_words(arch),
+            latency_us=result.latency.median_us,
+            ratios=Listing(rows, most=4),
+        )
         return {"estimated": estimated, "how": ESTIMATED_ON}
     timed = (one for one in result.comparisons if one.provenance is Provenance.MEASURED)
     measured = {"latency_us": _latency(result.latency)}

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
+from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
@@ -29,6 +30,25 @@ def head(result: Judged, tune: dict[str, int] | None = None) -> Facts:
         candidate=short_id(result.candidate),
         tune=tune_words(tune or {}),
     )
+
+
+def target_of(result: Judged) -> str | None:
+    """Return the one architecture that a candidate was compiled for; None for none or several."""
+    match result:
+        case ProfileResult():
+            return result.arch
+        case CompileResult():
+            archs = {build.arch for build in result.builds}
+        case CheckResult():
+            archs = {build.arch for build in result.compiled.builds}
+        case BenchResult():
+            archs = {build.arch for build in result.check.compiled.builds}
+    return archs.pop() if len(archs) == 1 else None
+
+
+def data_sheet_words(arch: str) -> str:
+    """Return the GPU whose limits stand for `arch`, with it: `H100 (sm_90a)`."""
+    return f"{gpu_for_arch(arch).name} ({arch})"
 
 
 def advice(result: Judged) -> Facts:

@@ -3,12 +3,14 @@
 import json
 from itertools import chain
 
+from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.status import Status, Verdict
-from kopt.tools.facts.findings import Judged
+from kopt.search.step.result import StepResult
+from kopt.tools.facts.findings import Judged, target_of
 from kopt.tools.facts.wording import plain_beginning
 
 _TUNE_NAME_CHARACTERS = 80
@@ -83,9 +85,16 @@ def tune_argument(tune: dict[str, int]) -> tuple[str, ...]:
     return (whole if len(whole) <= _TUNE_CHARACTERS else "the same tune",)
 
 
+def arch_argument(result: Judged | StepResult) -> tuple[str, ...]:
+    """Return the argument that chooses the same target; nothing for the default one."""
+    arch = result.arch if isinstance(result, StepResult) else target_of(result)
+    return (f"arch={arch}",) if arch not in (None, DEFAULT_ARCH) else ()
+
+
 def same_call(tool: str, result: Judged, *more: str) -> str:
     """Return `tool with kernel=..., the same source` and whatever else is worth naming."""
-    arguments = ", ".join((f"kernel={result.kernel}", *tune_argument(result.chosen_tune), *more))
+    chosen = (*tune_argument(result.chosen_tune), *arch_argument(result))
+    arguments = ", ".join((f"kernel={result.kernel}", *chosen, *more))
     return f"{tool} with {arguments} and the same source"
 
 
@@ -94,7 +103,8 @@ def mend_and_call(tool: str, result: Judged, *more: str) -> str:
     if result.status is Status.QUARANTINED:
         arguments = ", ".join((f"kernel={result.kernel}", *more))
         return f"Write another candidate and call {tool} with {arguments} and its source."
-    arguments = ", ".join((f"kernel={result.kernel}", *tune_argument(result.chosen_tune), *more))
+    chosen = (*tune_argument(result.chosen_tune), *arch_argument(result))
+    arguments = ", ".join((f"kernel={result.kernel}", *chosen, *more))
     grammar = ""
     if result.status in _HEADER_STATUSES:
         grammar = f" (kopt://kernels/{result.kernel} shows a valid one)"

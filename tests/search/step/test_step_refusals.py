@@ -118,3 +118,11 @@ def test_second_caller_is_told_who_holds_the_run_and_when_it_gave_up(steps: Step
         ),
     ):
         steps.take(B, lock_wait_s=0.2)
+
+
+def test_run_on_sim_begins_for_the_named_architecture_and_keeps_it(steps: Steps) -> None:
+    run = steps.take(A, kernel=KERNEL, arch="sm_90a").run
+    with pytest.raises(ToolError, match=f"{run} is a run for sm_90a, not for sm_80"):
+        steps.take(B, arch="sm_80")
+    assert steps.take(B, arch="sm_90a").arch == "sm_90a"
+    assert {job.arch for job in steps.jobs} == {"sm_90a"}

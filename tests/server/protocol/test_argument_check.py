@@ -58,7 +58,7 @@ async def test_argument_that_resembles_none_is_answered_with_all(tmp_path: Path)
 @pytest.mark.parametrize(
     ("tool", "arguments", "expected"),
     [
-        ("compile", {"source": "x"}, "kernel is missing: Kernel id from list_kernels"),
+        ("compile", {"source": "x"}, "kernel is missing: Kernel id, from list_kernels"),
         ("job_wait", {}, "job_id is missing"),
         ("check_correctness", {**GOOD, "level": "ful"}, "level is 'ful', did you mean full?"),
         ("compile", {**GOOD, "detail": "all"}, "detail is 'all', allowed: concise, full"),

@@ -69,6 +69,12 @@ async def test_every_argument_arrives(tmp_path: Path) -> None:
     assert await work_of("benchmark", GOOD | {"device": "cuda:3"}, tmp_path) == BenchWork(
         kernel=KERNEL, source=SOURCE, device="cuda:3"
     )
+    assert await work_of("benchmark", GOOD | {"arch": "sm_90a"}, tmp_path) == BenchWork(
+        kernel=KERNEL, source=SOURCE, arch="sm_90a"
+    )
+    assert await work_of("beam_step", {"kernel": KERNEL, "arch": "h 100"}, tmp_path) == StepWork(
+        kernel=KERNEL, arch="sm_90a"
+    )
     assert await work_of("profile", GOOD | {"counters": False}, tmp_path) == ProfileWork(
         kernel=KERNEL, source=SOURCE, counters=False
     )

@@ -219,6 +219,9 @@ class BenchResult(Record):
     rejected: tuple[RejectedBaseline, ...] = ()
     latency: Latency | None = None
     """The candidate's time with a cold L2."""
+    resolution: float | None = None
+    """Relative difference up to which two estimates like `latency` are not told apart; None where
+    it was measured."""
     warm_us: float | None = None
     """The candidate's time over one buffer set: with a warm L2."""
     null_kernel_us: float | None = None

@@ -193,6 +193,8 @@ class ChoiceProfile(Record):
     """The first error, unless it passed."""
     estimated_us: float | None = None
     """docs/estimate.md: an order, not a time. None unless it compiled."""
+    resolution: float | None = None
+    """Relative difference up to which two of these estimates are not told apart."""
     measured_us: float | None = None
     """Median of a short session on a GPU, cold L2; None without one."""
     mostly: PartName | None = None

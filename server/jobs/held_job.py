@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from kopt.config.errors import ToolError
-from kopt.server.work.requests import StepWork, Work
+from kopt.server.work.requests import Work, sources_of
 
 from .job_store import JobClaim
 from .records import JobError, JobView, Progress
@@ -90,10 +90,8 @@ class Waiting:
 
 def waiting_work(caller: str, work: Work) -> Waiting:
     """Return `work` as the limits see it: with the bytes of its candidates in UTF-8."""
-    sources = (
-        [one.source for one in work.candidates] if isinstance(work, StepWork) else [work.source]
-    )
-    return Waiting(caller, sum(len(text.encode("utf-8", "surrogatepass")) for text in sources))
+    sizes = (len(text.encode("utf-8", "surrogatepass")) for text in sources_of(work))
+    return Waiting(caller, sum(sizes))
 
 
 def refuse_if_full(waiting: Sequence[Waiting], new: Waiting) -> None:

@@ -134,12 +134,33 @@ def argument_mistakes(tool: Tool, arguments: dict[str, Any]) -> list[str]:
     try:
         tool.fn_metadata.validate_arguments(arguments)
     except ValidationError as error:
-        count += error.error_count()
-        left = error.errors(include_url=False)[: _MISTAKES_SHOWN - len(mistakes)]
-        mistakes += [_mistake(found, tool.parameters) for found in left]
+        found = _of_one_kind(error.errors(include_url=False))
+        count += len(found)
+        left = found[: _MISTAKES_SHOWN - len(mistakes)]
+        mistakes += [_mistake(one, tool.parameters) for one in left]
     if count > len(mistakes):
         mistakes.append(f"and {count - len(mistakes)} more")
     return mistakes
+
+
+def _of_one_kind(found: Sequence[ErrorDetails]) -> list[ErrorDetails]:
+    """Return findings without those of a kind of value that the caller did not mean.
+
+    An argument of two kinds, an object or a text, is tried as both: what is said of the text is
+    dropped, and the kind's name is taken out of the place.
+    """
+    kept: list[ErrorDetails] = []
+    for one in found:
+        place = tuple(part for part in one["loc"] if not _is_kind(part))
+        is_other_kind = len(place) < len(one["loc"]) and one["type"] == "string_type"
+        if not is_other_kind:
+            kept.append({**one, "loc": place})
+    return kept or list(found)
+
+
+def _is_kind(part: int | str) -> bool:
+    """Return whether a part of a place names a kind of value: `dict[str,int]`."""
+    return isinstance(part, str) and (part == "constrained-str" or part.startswith("dict["))
 
 
 def _is_too_much(arguments: dict[str, Any]) -> bool:

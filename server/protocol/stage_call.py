@@ -14,7 +14,17 @@ from mcp.types import CallToolResult
 from kopt.config.errors import ToolError
 from kopt.kernels.families import FAMILIES
 from kopt.server.jobs.records import JobView, Progress
-from kopt.server.work.requests import CompileWork, SourceWork, StepWork, SubmittedCandidate, Work
+from kopt.server.work.requests import (
+    BenchWork,
+    CheckWork,
+    ComparedWork,
+    CompileWork,
+    FileWork,
+    ProfileWork,
+    StepWork,
+    SubmittedCandidate,
+    Work,
+)
 from kopt.tools.facts.fitting import Detail
 
 from .choices import (
@@ -27,13 +37,16 @@ from .choices import (
 )
 from .refusal import nearest, shown
 from .serve_options import ServeOptions
+from .table_call import is_table, resolved_table
 from .tool_spec import Invocation
 from .workspace import chosen_candidate
 
+Asked = CompileWork | CheckWork | BenchWork | ProfileWork | StepWork
+"""The arguments of the tools of the stages."""
 _RUN_ID = re.compile(r"run-[\w-]{1,60}")
 
 
-async def stage_body(call: Invocation, arguments: Work) -> CallToolResult:
+async def stage_body(call: Invocation, arguments: Asked) -> CallToolResult:
     """Submit a job and wait for it as long as the call allows.
 
     A call that is cancelled leaves the job going: its id can be waited for again.
@@ -58,7 +71,7 @@ async def wait_for_job(call: Invocation, job_id: str, offset: int = 0) -> CallTo
     return await job_answer(view, call.detail, offset)
 
 
-def resolved(arguments: Work, options: ServeOptions, owner: str) -> Work:
+def resolved(arguments: Asked, options: ServeOptions, owner: str) -> Work:
     """Return `arguments` with sources read, and with devices that this server offers to `owner`.
 
     Raises:
@@ -67,11 +80,13 @@ def resolved(arguments: Work, options: ServeOptions, owner: str) -> Work:
     """
     if isinstance(arguments, StepWork):
         return _resolved_step(arguments, options, owner)
+    if isinstance(arguments, ComparedWork) and is_table(arguments):
+        return resolved_table(arguments, options)
     known: dict[str, Any] = {"source": _source_of(arguments, options)}
     known_kernel(arguments.kernel, options.settings)
     if isinstance(arguments, CompileWork):
         known["arch"] = chosen_archs(arguments.arch)
-    else:
+    elif isinstance(arguments, CheckWork | BenchWork | ProfileWork):
         known["device"] = chosen_device(arguments.device, options)
         known["arch"] = chosen_arch(arguments.arch)
     return arguments.model_copy(update=known)
@@ -120,7 +135,7 @@ def _resolved_candidate(
     return candidate.model_copy(update={"source": source})
 
 
-def _source_of(given: SourceWork | SubmittedCandidate, options: ServeOptions) -> str:
+def _source_of(given: FileWork | SubmittedCandidate, options: ServeOptions) -> str:
     return chosen_candidate(given.source, given.path, options.workspaces).source
 
 

@@ -40,7 +40,7 @@ Time a candidate side by side with the production baseline (FlashInfer) and the 
 in randomized pairs with a cold L2. A check comes first: a wrong candidate gets no time.
 
 Use it once check_correctness says passed. Only a GPU measures: on sim times are estimates \
-(verdict estimated) that order candidates.
+(verdict estimated) that order candidates. paths or tune "all": one table.
 
 Returns verdict (faster, slower, inconclusive, impossible, not_like_for_like, estimated), speedup \
 = baseline time / candidate time with its 95 % interval, latency_us. Only faster is a speedup, and \
@@ -53,7 +53,7 @@ Say what limits a candidate: bytes moved against the least possible, instruction
 hardware counters, the source lines that cost most, and what a change could gain.
 
 Use it on a correct candidate that is not fast enough yet. Its times are no benchmark; on sim \
-there are no hardware counters.
+there are no hardware counters. paths or tune "all": one table.
 
 Returns the bottleneck with its evidence, suspects by line, and what-if estimates, each value \
 measured, computed or estimated. Next: search_docs for the technique that the bottleneck asks for.

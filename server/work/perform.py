@@ -15,7 +15,17 @@ from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.profiling.stage import ProfileRequest
 
 from . import stages
-from .requests import BenchWork, CheckWork, CompileWork, ProfileWork, StepWork, Work, source_name
+from .requests import (
+    BenchWork,
+    CheckWork,
+    ComparedWork,
+    CompileWork,
+    ProfileWork,
+    StepWork,
+    TableWork,
+    Work,
+    source_name,
+)
 from .work_site import WorkSite
 
 
@@ -34,8 +44,14 @@ def perform(work: Work, site: WorkSite) -> Record:
 
         return search_step(work, site)
     settings, show = site.settings, site.steps()
+    if isinstance(work, TableWork):
+        from .choice_rows import choice_table
+
+        with site.devices.use(work.device, show) as warm:
+            return choice_table(work, compiled_for(warm, work.arch), site)
     candidate = candidate_of_text(work.source, source_name(work.path))
-    case = case_of(candidate, work.kernel, settings, work.tune)
+    tune = work.values if isinstance(work, ComparedWork) else work.tune
+    case = case_of(candidate, work.kernel, settings, tune)
     if isinstance(work, CompileWork):
         archs = tuple(dict.fromkeys(work.arch)) or (DEFAULT_ARCH,)
         show(f"compiling for {', '.join(archs)}")

@@ -19,8 +19,23 @@ MAX_CANDIDATES = 12
 Seed = Annotated[int, Field(ge=0, lt=1 << 32)]
 
 
-class SourceWork(ToldRecord):
-    """The fields of all work on one candidate."""
+DeviceName = Annotated[
+    str, Field(max_length=40, description="auto (a GPU, else sim), sim, or cuda:N.")
+]
+SimTarget = Annotated[
+    str,
+    Field(
+        max_length=40,
+        description="Of sim: the target or GPU, e.g. sm_90a, H100; default sm_100a (B200).",
+    ),
+]
+EVERY = "all"
+"""Tune values that stand for every choice."""
+MAX_FILES = 12
+
+
+class FileWork(ToldRecord):
+    """The fields of all work on a candidate."""
 
     kernel: str = Field(max_length=200)
     """Kernel id, from list_kernels."""
@@ -28,17 +43,31 @@ class SourceWork(ToldRecord):
     """The whole .cu text. Exactly one of source and path."""
     path: str = ""
     """A .cu file in the workspace: shorter than source."""
+
+
+class SourceWork(FileWork):
+    """The fields of work on a candidate with one choice of tune values."""
+
     tune: dict[str, int] = Field(default_factory=dict[str, int], max_length=64)
     """Tune values, e.g. {"BLOCK": 256}; default: the header's first of each."""
 
 
-class DeviceWork(SourceWork):
-    """The fields of all work that runs a candidate."""
+class ComparedWork(FileWork):
+    """The fields of work that takes several candidates or choices too; then it is a `TableWork`."""
 
-    device: str = Field(default="auto", max_length=40)
-    """auto (a GPU, else sim), sim, or cuda:N."""
-    arch: str = Field(default="", max_length=40)
-    """Of sim: the target or GPU, e.g. sm_90a, H100; default sm_100a (B200)."""
+    paths: tuple[str, ...] = Field(default=(), max_length=MAX_FILES)
+    """Several files instead of path: one table, the fastest first."""
+    tune: (
+        Annotated[dict[str, int], Field(max_length=64)] | Annotated[str, Field(max_length=1000)]
+    ) = Field(default_factory=dict[str, int])
+    """{"BLOCK": 256}; "all": a table of every choice; "all,BLOCK=256": of those with it."""
+    device: DeviceName = "auto"
+    arch: SimTarget = ""
+
+    @property
+    def values(self) -> dict[str, int]:
+        """The tune values of a single choice."""
+        return {} if isinstance(self.tune, str) else self.tune
 
 
 class CompileWork(SourceWork):
@@ -49,10 +78,12 @@ class CompileWork(SourceWork):
     """Targets or GPUs: sm_100a (B200, the default), sm_90a, H100, sm_80, ..."""
 
 
-class CheckWork(DeviceWork):
+class CheckWork(SourceWork):
     """Run and compare with the oracle."""
 
     kind: Literal["check_correctness"] = "check_correctness"
+    device: DeviceName = "auto"
+    arch: SimTarget = ""
     level: CheckLevel = "quick"
     """full: every workload that the header claims, drawn shapes, hidden seeds; before a kernel is \
 done."""
@@ -60,18 +91,41 @@ done."""
     """Input seeds; that of a mismatch reproduces it."""
 
 
-class BenchWork(DeviceWork):
+class BenchWork(ComparedWork):
     """Check, then time against the baselines."""
 
     kind: Literal["benchmark"] = "benchmark"
 
 
-class ProfileWork(DeviceWork):
+class ProfileWork(ComparedWork):
     """Say what limits it."""
 
     kind: Literal["profile"] = "profile"
     counters: bool = True
     """Read hardware counters of a GPU: seconds."""
+
+
+class NamedSource(Record):
+    """The text of one file of a table."""
+
+    path: str
+    """Its name in the table; "" for a text without one."""
+    source: str
+
+
+class TableWork(Record):
+    """Benchmark or profile several candidates, or choices of tune values, as one table."""
+
+    kind: Literal["table"] = "table"
+    tool: Literal["benchmark", "profile"]
+    kernel: str
+    files: tuple[NamedSource, ...]
+    tune: dict[str, int] = Field(default_factory=dict[str, int])
+    """The values that hold for every row."""
+    every: bool
+    """Whether each file has a row for every choice that has these values."""
+    device: str = "auto"
+    arch: str = ""
 
 
 class SubmittedCandidate(ToldRecord):
@@ -110,8 +164,25 @@ class StepWork(ToldRecord):
 
 
 Work = Annotated[
-    CompileWork | CheckWork | BenchWork | ProfileWork | StepWork, Field(discriminator="kind")
+    CompileWork | CheckWork | BenchWork | ProfileWork | TableWork | StepWork,
+    Field(discriminator="kind"),
 ]
+
+
+def tool_of(work: Work) -> str:
+    """Return the name of the tool that was called for this work."""
+    return work.tool if isinstance(work, TableWork) else work.kind
+
+
+def sources_of(work: Work) -> list[str]:
+    """Return the text of every candidate of this work."""
+    match work:
+        case StepWork():
+            return [one.source for one in work.candidates]
+        case TableWork():
+            return [one.source for one in work.files]
+        case _:
+            return [work.source]
 
 
 class Progress(Record):

@@ -39,6 +39,7 @@ _TOOLS = {
     "kopt.bench/1": "benchmark",
     "kopt.profile/1": "profile",
     "kopt.step/1": "beam_step",
+    "kopt.choice_table/1": "profile",
 }
 
 

@@ -61,6 +61,7 @@ def bench_estimated(
             update={
                 "verdict": Verdict.ESTIMATED,
                 "latency": estimated_latency(own),
+                "resolution": own.resolution,
                 "comparisons": (_comparison(own, reference),),
             }
         )

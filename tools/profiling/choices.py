@@ -5,12 +5,13 @@ faster or slower: `kopt run` sweeps choices against a baseline.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
+from kopt.kernels.case import Case
 from kopt.kernels.expressions import evaluate_predicate
 from kopt.kernels.header import CandidateHeader
 from kopt.kernels.profile_result import ChoiceProfile, LaunchProfile, ProfileChoices, ProfileResult
@@ -35,24 +36,21 @@ def profile_choices(
         SetupError: No compiler, no sandbox, or a folder that cannot be written.
         InfraError: The machine failed under the work; it may be tried again.
     """
-    case = request.case
-    header = case.header
-    if header is None:
-        raise ToolError(f"{case.candidate.name} has a header with mistakes: kopt compile")
-    forced = _set_by_variant(header, case.workload.axes)
-    every = _distinct({**choice, **forced} for choice in case.choices)
-    chosen = [choice for choice in every if case.tune.items() <= choice.items()]
-    _refuse_numbers(request, chosen)
+    chosen = asked_choices(request.case)
     profiles: list[ProfileResult] = []
     rows: list[ChoiceProfile] = []
-    for place, choice in enumerate(chosen):
+    for place, choice in enumerate(chosen.choices):
         words = " ".join(f"{name}={value}" for name, value in choice.items())
-        request.progress(f"{place + 1} of {len(chosen)}: {words}")
+        request.progress(f"{place + 1} of {len(chosen.choices)}: {words}")
         one = replace(
-            request, case=case.with_tune(choice), counters=False, suspects=False, progress=ignore
+            request,
+            case=request.case.with_tune(choice),
+            counters=False,
+            suspects=False,
+            progress=ignore,
         )
         profiles.append(profile_candidate(one, settings, devices))
-        rows.append(_row(choice, profiles[-1], is_default=choice == every[0]))
+        rows.append(choice_row(choice, profiles[-1], is_default=choice == chosen.default))
     passed = any(row.status is Status.PASSED for row in rows)
     first = profiles[0]
     return ProfileChoices(
@@ -62,9 +60,36 @@ def profile_choices(
         arch=first.arch,
         gpu=first.gpu,
         device=devices.timing.name if devices.timing else None,
-        set_by_variant=tuple(forced),
+        set_by_variant=chosen.set_by_variant,
         choices=tuple(sorted(rows, key=lambda row: row.order_us)),
     )
+
+
+@dataclass(frozen=True)
+class AskedChoices:
+    """The choices of tune values that a table has a row for."""
+
+    choices: tuple[dict[str, int], ...]
+    """Every declared name in each, with the value that the workload's variant sets."""
+    default: dict[str, int]
+    set_by_variant: tuple[str, ...]
+    """Names that no choice changes."""
+
+
+def asked_choices(case: Case) -> AskedChoices:
+    """Return every choice of a candidate that has the case's tune values.
+
+    Raises:
+        ToolError: The header has mistakes or no tune values, or there are too many choices.
+    """
+    header = case.header
+    if header is None:
+        raise ToolError(f"{case.candidate.name} has a header with mistakes: compile says which")
+    forced = _set_by_variant(header, case.workload.axes)
+    every = _distinct({**choice, **forced} for choice in case.choices)
+    chosen = [choice for choice in every if case.tune.items() <= choice.items()]
+    _refuse_numbers(case.candidate.name, chosen)
+    return AskedChoices(tuple(chosen), every[0], tuple(forced))
 
 
 def _set_by_variant(header: CandidateHeader, axes: Mapping[str, int]) -> Mapping[str, int]:
@@ -76,9 +101,8 @@ def _distinct(choices: Iterable[dict[str, int]]) -> list[dict[str, int]]:
     return list({tuple(choice.items()): choice for choice in choices}.values())
 
 
-def _refuse_numbers(request: ProfileRequest, chosen: Sequence[Mapping[str, int]]) -> None:
+def _refuse_numbers(name: str, chosen: Sequence[Mapping[str, int]]) -> None:
     """Refuse no choice at all, and more than MOST_CHOICES."""
-    name = request.case.candidate.name
     if not chosen or not chosen[0]:
         raise ToolError(
             f"{name} has no tune values to choose from, or none that go together with each other"
@@ -87,11 +111,14 @@ def _refuse_numbers(request: ProfileRequest, chosen: Sequence[Mapping[str, int]]
     if len(chosen) > MOST_CHOICES:
         raise ToolError(
             f"{name} has {len(chosen)} choices, at most {MOST_CHOICES} are profiled: hold some"
-            " names fast, e.g. --tune all --tune BLOCK=256"
+            " names fast, e.g. all,BLOCK=256"
         )
 
 
-def _row(choice: dict[str, int], profile: ProfileResult, *, is_default: bool) -> ChoiceProfile:
+def choice_row(
+    choice: dict[str, int], profile: ProfileResult, *, is_default: bool
+) -> ChoiceProfile:
+    """Return a profile reduced to one row of a table."""
     estimate, measured = profile.estimate, profile.measured
     row = ChoiceProfile(
         tune=choice,
@@ -99,6 +126,7 @@ def _row(choice: dict[str, int], profile: ProfileResult, *, is_default: bool) ->
         status=profile.status,
         why="" if profile.status is Status.PASSED else _why(profile),
         estimated_us=None if estimate is None else estimate.latency_us,
+        resolution=None if estimate is None else estimate.resolution,
         measured_us=None if measured is None else measured.latency.median_us,
         mostly=None if estimate is None else estimate.dominant,
     )

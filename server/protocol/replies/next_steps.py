@@ -6,6 +6,7 @@ from itertools import chain
 from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.check_result import CheckResult
+from kopt.kernels.choice_table import ChoiceTable
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.profile_result import ProfileResult
 from kopt.kernels.status import Status, Verdict
@@ -74,6 +75,25 @@ def profile_next(result: ProfileResult) -> str:
     strategy = f" of the family {' or '.join(families)}" if families else ""
     check = f"check_correctness with kernel={result.kernel}"
     return f"Write a candidate{strategy} and call {check} and its source."
+
+
+def table_next(table: ChoiceTable) -> str:
+    """Return what to do after a table: look at its first row alone, or mend what failed."""
+    first = table.rows[0]
+    kernel = f"kernel={table.kernel}"
+    if first.status is not Status.PASSED:
+        return f"Mend the first that failed, then call check_correctness with {kernel}."
+    chosen = [kernel, *tune_argument(first.tune)]
+    if first.file:
+        chosen.append(f"path={plain_beginning(first.file, _TUNE_NAME_CHARACTERS)}")
+    if table.device == "sim" and table.arch != DEFAULT_ARCH:
+        chosen.append(f"arch={table.arch}")
+    chosen.append(f"device={table.device}")
+    tool = "benchmark"
+    if table.device == "sim":
+        tool = "check_correctness"
+        chosen.append("level=full")
+    return f"Call {tool} with {', '.join(chosen)}, or with another row that is tied with it."
 
 
 def tune_argument(tune: dict[str, int]) -> tuple[str, ...]:

@@ -12,12 +12,13 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.check_result import CheckResult
+from kopt.kernels.choice_table import ChoiceTable
 from kopt.kernels.compile_result import CompileResult
 from kopt.kernels.profile_result import ProfileResult
 from kopt.search.step.result import StepResult, run_of_key
 from kopt.server.jobs.records import JobError, JobView, Progress
 from kopt.server.protocol.addresses import job_links, log_uri, result_uri
-from kopt.server.work.requests import StepWork
+from kopt.server.work.requests import StepWork, tool_of
 from kopt.tools.facts.bench_facts import bench_facts
 from kopt.tools.facts.check_facts import check_facts
 from kopt.tools.facts.compile_facts import compile_facts
@@ -25,15 +26,16 @@ from kopt.tools.facts.findings import with_excerpts
 from kopt.tools.facts.fitting import Detail, Facts, cleaned, fitted, page
 from kopt.tools.facts.profile_facts import profile_facts
 from kopt.tools.facts.rendering import render, structured
+from kopt.tools.facts.table_facts import table_facts
 
-from .next_steps import bench_next, check_next, compile_next, profile_next
+from .next_steps import bench_next, check_next, compile_next, profile_next, table_next
 from .step_reply import step_facts, step_next
 
 _ASK_AGAIN_S = 45
 UNREADABLE = "its result was written by another version of kopt and cannot be summed up"
 BUG = "kopt has a bug here; the server's log has the details"
 
-StageResult = CompileResult | CheckResult | BenchResult | ProfileResult | StepResult
+StageResult = CompileResult | CheckResult | BenchResult | ProfileResult | ChoiceTable | StepResult
 _RESULT: TypeAdapter[StageResult] = TypeAdapter(
     Annotated[StageResult, Field(discriminator="schema_")]
 )
@@ -78,7 +80,7 @@ def _result_reply(
         result = _RESULT.validate_python(with_excerpts(document, source))
     except ValidationError:
         facts = _job_facts(view) | {"message": UNREADABLE, "result": result_uri(job_id)}
-        step = f"Read {result_uri(job_id)}, or call {view.request.work.kind} again."
+        step = f"Read {result_uri(job_id)}, or call {tool_of(view.request.work)} again."
         return _reply(facts, step, links)
     facts, step = _facts_and_next(result, detail)
     where: Facts = {"job_id": job_id, "result": result_uri(job_id)}
@@ -104,6 +106,8 @@ def _facts_and_next(result: StageResult, detail: Detail) -> tuple[Facts, str]:
             return bench_facts(result, detail), bench_next(result)
         case ProfileResult():
             return profile_facts(result, detail), profile_next(result)
+        case ChoiceTable():
+            return table_facts(result, detail), table_next(result)
         case StepResult():
             return step_facts(result, detail), step_next(result)
 
@@ -129,7 +133,7 @@ def _reply(
 def _job_facts(view: JobView) -> Facts:
     """Return what identifies a job: its state as `status`, id, tool, kernel, run."""
     work = view.request.work
-    facts: Facts = {"status": view.state, "job_id": view.request.id, "tool": work.kind}
+    facts: Facts = {"status": view.state, "job_id": view.request.id, "tool": tool_of(work)}
     if work.kernel:
         facts["kernel"] = work.kernel
     run_id = _run_of(view)
@@ -180,7 +184,7 @@ def _cancelled_next(view: JobView) -> str:
     """Return how to start anew."""
     work, run_id = view.request.work, _run_of(view)
     if run_id is None:
-        return f"Call {work.kind} again if it is wanted after all."
+        return f"Call {tool_of(work)} again if it is wanted after all."
     new = "" if not work.kernel else f"; if there is no such run, with kernel={work.kernel}"
     return f"Call beam_step with run_id={run_id} to go on with what it had finished{new}."
 
@@ -196,7 +200,7 @@ def _failure_facts(view: JobView, error: JobError) -> Facts:
 
 def _failure_next(view: JobView, error: JobError) -> str:
     """Return what to do: fix the call, fix the machine, or go around the bug."""
-    tool = view.request.work.kind
+    tool = tool_of(view.request.work)
     match error.kind:
         case "usage":
             return f"Change the arguments as the message says and call {tool} again."

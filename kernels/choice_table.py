@@ -13,7 +13,9 @@ class TableRow(ChoiceProfile):
     """One file with one choice of tune values."""
 
     file: str
-    """Its name as the caller gave it; "" for a text."""
+    """Its path or address as the caller gave it; "" for a text."""
+    set_by_variant: tuple[str, ...] = ()
+    """Names in `tune` whose values the workload's variant sets, whatever is asked for."""
     verdict: Verdict | None = None
     """Against the library, of a benchmark on a GPU after a quick check; None without one."""
     speedup: float | None = None

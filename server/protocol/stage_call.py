@@ -19,7 +19,6 @@ from kopt.server.work.requests import (
     CheckWork,
     ComparedWork,
     CompileWork,
-    FileWork,
     ProfileWork,
     StepWork,
     SubmittedCandidate,
@@ -35,11 +34,11 @@ from .choices import (
     known_kernel,
     known_run,
 )
+from .given_source import Reader
 from .refusal import nearest, shown
 from .serve_options import ServeOptions
 from .table_call import is_table, resolved_table
 from .tool_spec import Invocation
-from .workspace import chosen_candidate
 
 Asked = CompileWork | CheckWork | BenchWork | ProfileWork | StepWork
 """The arguments of the tools of the stages."""
@@ -81,8 +80,9 @@ def resolved(arguments: Asked, options: ServeOptions, owner: str) -> Work:
     if isinstance(arguments, StepWork):
         return _resolved_step(arguments, options, owner)
     if isinstance(arguments, ComparedWork) and is_table(arguments):
-        return resolved_table(arguments, options)
-    known: dict[str, Any] = {"source": _source_of(arguments, options)}
+        return resolved_table(arguments, Reader(options, owner))
+    text = Reader(options, owner).text(arguments.source, arguments.path)
+    known: dict[str, Any] = {"source": text}
     known_kernel(arguments.kernel, options.settings)
     if isinstance(arguments, CompileWork):
         known["arch"] = chosen_archs(arguments.arch)
@@ -111,7 +111,7 @@ def _resolved_step(arguments: StepWork, options: ServeOptions, owner: str) -> St
     if arguments.kernel:
         known_kernel(arguments.kernel, options.settings)
     candidates = tuple(
-        _resolved_candidate(index, candidate, options)
+        _resolved_candidate(index, candidate, Reader(options, owner))
         for index, candidate in enumerate(arguments.candidates)
     )
     known = {
@@ -123,20 +123,16 @@ def _resolved_step(arguments: StepWork, options: ServeOptions, owner: str) -> St
 
 
 def _resolved_candidate(
-    index: int, candidate: SubmittedCandidate, options: ServeOptions
+    index: int, candidate: SubmittedCandidate, reader: Reader
 ) -> SubmittedCandidate:
     if candidate.family and candidate.family not in FAMILIES:
         near = nearest(candidate.family, FAMILIES)
         raise ToolError(f"candidates[{index}].family {shown(candidate.family)} is unknown, {near}")
     try:
-        source = _source_of(candidate, options)
+        source = reader.text(candidate.source, candidate.path)
     except ToolError as error:
         raise ToolError(f"candidates[{index}]: {error}") from error
     return candidate.model_copy(update={"source": source})
-
-
-def _source_of(given: FileWork | SubmittedCandidate, options: ServeOptions) -> str:
-    return chosen_candidate(given.source, given.path, options.workspaces).source
 
 
 async def job_answer(view: JobView, detail: Detail, offset: int = 0) -> CallToolResult:

@@ -13,9 +13,8 @@ from kopt.server.work.requests import (
 )
 
 from .choices import chosen_arch, chosen_device, known_kernel
+from .given_source import Reader
 from .refusal import shown
-from .serve_options import ServeOptions
-from .workspace import chosen_candidate
 
 _HELD = re.compile(r"([A-Za-z_]\w*)=(-?\d{1,18})")
 
@@ -25,19 +24,20 @@ def is_table(arguments: ComparedWork) -> bool:
     return bool(arguments.paths) or isinstance(arguments.tune, str)
 
 
-def resolved_table(arguments: ComparedWork, options: ServeOptions) -> TableWork:
+def resolved_table(arguments: ComparedWork, reader: Reader) -> TableWork:
     """Return the work of a table, its files read and its names known.
 
     Raises:
         ToolError: A kernel, device, target or tune value is unknown, files are named in two ways,
             or one cannot be read.
     """
+    options = reader.options
     known_kernel(arguments.kernel, options.settings)
     tune, every = _asked_tune(arguments.tune)
     return TableWork(
         tool="profile" if isinstance(arguments, ProfileWork) else "benchmark",
         kernel=arguments.kernel,
-        files=_files(arguments, options),
+        files=_files(arguments, reader),
         tune=tune,
         every=every,
         device=chosen_device(arguments.device, options),
@@ -59,14 +59,11 @@ def _asked_tune(tune: dict[str, int] | str) -> tuple[dict[str, int], bool]:
     return {found[1]: int(found[2]) for found in held if found is not None}, True
 
 
-def _files(arguments: ComparedWork, options: ServeOptions) -> tuple[NamedSource, ...]:
+def _files(arguments: ComparedWork, reader: Reader) -> tuple[NamedSource, ...]:
     if not arguments.paths:
-        one = chosen_candidate(arguments.source, arguments.path, options.workspaces)
-        return (NamedSource(path=arguments.path, source=one.source),)
+        text = reader.text(arguments.source, arguments.path)
+        return (NamedSource(path=arguments.path, source=text),)
     if arguments.source or arguments.path:
         raise ToolError("give paths (several files) or one source or path, not both")
     paths = tuple(dict.fromkeys(arguments.paths))
-    return tuple(
-        NamedSource(path=path, source=chosen_candidate("", path, options.workspaces).source)
-        for path in paths[:MAX_FILES]
-    )
+    return tuple(NamedSource(path=path, source=reader.text("", path)) for path in paths[:MAX_FILES])

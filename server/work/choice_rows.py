@@ -24,7 +24,7 @@ from kopt.tools.bench.request import BenchRequest
 from kopt.tools.facts.check_facts import check_summary
 from kopt.tools.facts.compile_facts import named_builds
 from kopt.tools.facts.wording import tune_words
-from kopt.tools.profiling.choices import MOST_CHOICES, asked_choices, choice_row
+from kopt.tools.profiling.choices import MOST_CHOICES, asked_choices, choice_row, set_by_variant
 from kopt.tools.profiling.stage import ProfileRequest
 
 from . import stages
@@ -40,6 +40,7 @@ class _Choice:
     case: Case
     """With every tune value of the row."""
     is_default: bool
+    set_by_variant: tuple[str, ...]
 
 
 def choice_table(work: TableWork, opened: OpenedDevice, site: WorkSite) -> ChoiceTable:
@@ -83,13 +84,16 @@ def _choices(work: TableWork, site: WorkSite) -> Iterator[_Choice]:
     for file in work.files:
         candidate = candidate_of_text(file.source, source_name(file.path))
         case = case_of(candidate, work.kernel, site.settings, work.tune)
+        forced = set_by_variant(case)
         if not work.every:
-            tune = case.full_tune
-            yield _Choice(file.path, case.with_tune(tune), tune == case.default_tune)
+            tune = {**case.full_tune, **forced}
+            is_default = tune == {**case.default_tune, **forced}
+            yield _Choice(file.path, case.with_tune(tune), is_default, tuple(forced))
             continue
         asked = asked_choices(case)
         for choice in asked.choices:
-            yield _Choice(file.path, case.with_tune(choice), choice == asked.default)
+            is_default = choice == asked.default
+            yield _Choice(file.path, case.with_tune(choice), is_default, tuple(forced))
 
 
 def _profiled(one: _Choice, opened: OpenedDevice, site: WorkSite) -> TableRow:
@@ -136,7 +140,7 @@ def _why(result: BenchResult) -> str:
 
 
 def _named(row: ChoiceProfile, one: _Choice) -> TableRow:
-    return TableRow(file=one.file, **row.model_dump())
+    return TableRow(file=one.file, set_by_variant=one.set_by_variant, **row.model_dump())
 
 
 def _resources(compiled: CompileResult) -> tuple[int | None, int | None]:

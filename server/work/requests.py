@@ -42,7 +42,7 @@ class FileWork(ToldRecord):
     source: str = ""
     """The whole .cu text. Exactly one of source and path."""
     path: str = ""
-    """A .cu file in the workspace: shorter than source."""
+    """A .cu file in the workspace, or a kopt:// address of one: shorter than source."""
 
 
 class SourceWork(FileWork):
@@ -134,7 +134,7 @@ class SubmittedCandidate(ToldRecord):
     source: str = ""
     """The whole .cu text. Exactly one of source and path."""
     path: str = ""
-    """A .cu file in the workspace."""
+    """As for compile."""
     hypothesis: str = Field(default="", max_length=MAX_HYPOTHESIS_CHARACTERS)
     """Why it should be faster, in one sentence."""
     family: str = Field(default="", max_length=40)

@@ -128,6 +128,19 @@ def page(facts: Facts, offset: int) -> tuple[Facts, int | None]:
     return _Cut(shown).apply(facts), stop if stop < total else None
 
 
+def line_pages(text: str, most_tokens: int) -> list[str]:
+    """Return `text` cut between lines into pages of at most so many tokens, at least one."""
+    pages: list[list[str]] = [[]]
+    room = most_tokens * BYTES_PER_TOKEN
+    for line in text.split("\n"):
+        room -= _size(line) + 4  # a block in YAML and its line's end in JSON
+        if room < 0 and pages[-1]:
+            pages.append([])
+            room = most_tokens * BYTES_PER_TOKEN - _size(line) - 4
+        pages[-1].append(line)
+    return ["\n".join(page) for page in pages]
+
+
 def tokens(facts: Facts) -> float:
     """Return an estimate of what `facts` cost a model, as text or as JSON, the larger one."""
     return max(_size(render(facts)), _size(_compact(facts))) / BYTES_PER_TOKEN

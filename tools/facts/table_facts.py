@@ -5,7 +5,7 @@ from kopt.kernels.choice_table import ChoiceTable, TableRow
 from kopt.kernels.status import Status
 
 from .fitting import Detail, Facts, Listing, given
-from .wording import Quoted, plain_beginning, tune_words
+from .wording import Quoted, file_name, plain_beginning, tune_words
 
 _NAME_CHARACTERS = 80
 _WHY_CHARACTERS = 160
@@ -86,9 +86,12 @@ def _same(rows: list[TableRow]) -> dict[str, str]:
 def _name(row: TableRow, table: ChoiceTable) -> str:
     """Return what tells a row from the others: its file where there are several, its values."""
     files = {one.file for one in table.rows}
-    file = plain_beginning(row.file, _NAME_CHARACTERS) if len(files) > 1 else ""
-    words = f"{file} {plain_beginning(tune_words(row.tune), 2 * _NAME_CHARACTERS)}".strip()
-    return words or plain_beginning(row.file, _NAME_CHARACTERS) or "source"
+    short = {file: file_name(file) for file in files}
+    is_unique = len(set(short.values())) == len(files)
+    name = plain_beginning(short[row.file] if is_unique else row.file, _NAME_CHARACTERS)
+    tune = plain_beginning(tune_words(row.tune), 2 * _NAME_CHARACTERS)
+    words = f"{name} {tune}".strip() if len(files) > 1 else tune
+    return words or name or "source"
 
 
 def _line(row: TableRow, table: ChoiceTable, same: dict[str, str]) -> Quoted:

@@ -13,7 +13,6 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.case import Case
 from kopt.kernels.expressions import evaluate_predicate
-from kopt.kernels.header import CandidateHeader
 from kopt.kernels.profile_result import ChoiceProfile, LaunchProfile, ProfileChoices, ProfileResult
 from kopt.kernels.status import Status
 
@@ -82,19 +81,21 @@ def asked_choices(case: Case) -> AskedChoices:
     Raises:
         ToolError: The header has mistakes or no tune values, or there are too many choices.
     """
-    header = case.header
-    if header is None:
+    if case.header is None:
         raise ToolError(f"{case.candidate.name} has a header with mistakes: compile says which")
-    forced = _set_by_variant(header, case.workload.axes)
+    forced = set_by_variant(case)
     every = _distinct({**choice, **forced} for choice in case.choices)
     chosen = [choice for choice in every if case.tune.items() <= choice.items()]
     _refuse_numbers(case.candidate.name, chosen)
     return AskedChoices(tuple(chosen), every[0], tuple(forced))
 
 
-def _set_by_variant(header: CandidateHeader, axes: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the values that hold for a workload whatever the choice."""
-    return next(v.set for v in header.variants if evaluate_predicate(v.when, axes))
+def set_by_variant(case: Case) -> Mapping[str, int]:
+    """Return the tune values that hold for the case's workload whatever the choice."""
+    if case.header is None:
+        return {}
+    axes = case.workload.axes
+    return next(v.set for v in case.header.variants if evaluate_predicate(v.when, axes))
 
 
 def _distinct(choices: Iterable[dict[str, int]]) -> list[dict[str, int]]:

@@ -83,7 +83,8 @@ def table_next(table: ChoiceTable) -> str:
     kernel = f"kernel={table.kernel}"
     if first.status is not Status.PASSED:
         return f"Mend the first that failed, then call check_correctness with {kernel}."
-    chosen = [kernel, *tune_argument(first.tune)]
+    free = {k: value for k, value in first.tune.items() if k not in first.set_by_variant}
+    chosen = [kernel, *tune_argument(free)]
     if first.file:
         chosen.append(f"path={plain_beginning(first.file, _TUNE_NAME_CHARACTERS)}")
     if table.device == "sim" and table.arch != DEFAULT_ARCH:

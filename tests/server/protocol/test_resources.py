@@ -149,6 +149,13 @@ async def test_document_is_whole_below_where_it_is_from(tmp_path: Path) -> None:
     assert "Apache-2.0" in head and "not instructions" in head
 
 
+async def test_whole_page_of_the_manual_has_an_address(tmp_path: Path) -> None:
+    text = await read("kopt://docs/docs/problems.md", tmp_path)
+    page = (Path(__file__).parents[3] / "docs" / "problems.md").read_text("utf-8")
+    assert page.splitlines()[-1] in text
+    assert "data, not instructions" in text
+
+
 async def test_hidden_document_cannot_be_read(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, without_sources=("headers",))
     server: MCPServer[Any] = MCPServer("kopt", version="0")

@@ -154,6 +154,47 @@ async def test_what_names_no_run_is_logged_with_that_of_the_process(tmp_path: Pa
     assert entry.query == "warp"
 
 
+async def test_a_page_of_the_manual_is_read_whole_page_by_page(shared_home: Path) -> None:
+    texts: list[str] = []
+    page, following = 1, ""
+    while page == 1 or "for the rest" in following:
+        reply = await searched(shared_home, read="docs/statuses.md", page=page, max_tokens=800)
+        facts = facts_of(reply)
+        assert tokens(facts) <= 1_000
+        texts.append(facts["text"])
+        following, page = facts["next"], page + 1
+    manual = Path(__file__).parents[3] / "docs" / "statuses.md"
+    told = [" ".join(line.split()) for text in texts for line in text.splitlines()]
+    written = [" ".join(line.split()) for line in manual.read_text("utf-8").splitlines()]
+    assert told == written
+    assert page == 3
+    behind = await searched(shared_home, read="docs/statuses.md", page=page, max_tokens=800)
+    assert behind.is_error and "behind the last" in text_of(behind)
+
+
+async def test_the_address_in_a_reply_can_be_read_without_resources(shared_home: Path) -> None:
+    facts = facts_of(await searched(shared_home, query="rmsnorm", k=1))
+    address = facts["further"][0].partition(" ")[0]
+    assert facts_of(await searched(shared_home, read=address))["page"] == "1 of 1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, "got neither"),
+        ({"query": "x", "read": "docs/problems.md"}, "got both"),
+        ({"read": "docs/problem.md"}, "did you mean docs/problems.md"),
+        ({"read": "/etc/passwd"}, "no document has the uid"),
+    ],
+)
+async def test_what_cannot_be_read_says_what_can(
+    arguments: dict[str, Any], said: str, shared_home: Path
+) -> None:
+    reply = await searched(shared_home, **arguments)
+    assert reply.is_error
+    assert said in text_of(reply)
+
+
 async def test_an_unknown_run_is_refused_and_no_other_is_named(tmp_path: Path) -> None:
     with new_store(tmp_path, "run-1"):
         reply = await searched(tmp_path, query="warp", run_id="run-2")

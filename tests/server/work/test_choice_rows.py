@@ -76,6 +76,20 @@ def test_a_benchmark_of_files_checks_each_and_sorts_the_faulty_behind(site: Work
     assert all(row.speedup is None for row in table.rows), "an estimate is no speedup"
 
 
+def test_values_that_a_variant_sets_are_shown_and_not_asked_for(site: WorkSite) -> None:
+    launch, rest = TWO.split("launch:\n", 1)[1].split("*/", 1)
+    variant = launch.replace("  - kernel:", "      - kernel:").replace("    grid", "        grid")
+    variant = variant.replace("    block", "        block").replace("    args", "        args")
+    head = TWO.split("launch:\n", 1)[0].replace("[256, 1024]", "[256, 512]")
+    when = 'variants:\n  - when: "true"\n    set: {BLOCK: 512}\n    launch:\n'
+    varied = NamedSource(path="varied.cu", source=f"{head}{when}{variant}*/{rest}")
+    work = TableWork(tool="profile", kernel=KERNEL, files=(varied,), every=False, device="sim")
+    (row,) = made(work, site).rows
+    assert (row.status, row.why) == (Status.PASSED, "")
+    assert (row.tune, row.set_by_variant) == ({"BLOCK": 512}, ("BLOCK",))
+    assert row.threads_per_block == 512
+
+
 def test_values_beside_all_hold_for_every_row(site: WorkSite) -> None:
     work = TableWork(
         tool="profile", kernel=KERNEL, files=(GOOD,), tune={"BLOCK": 256}, every=True, device="sim"

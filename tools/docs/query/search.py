@@ -12,6 +12,7 @@ from kopt.config.near_matches import close_names, did_you_mean
 from kopt.config.settings import Settings
 from kopt.tools.docs.indexing.collection import Collection
 from kopt.tools.docs.indexing.filters import Filters
+from kopt.tools.docs.own.whole_files import whole_file, whole_names
 from kopt.tools.docs.pinecone_index.asking import RemoteHits
 from kopt.tools.docs.records import (
     DocumentText,
@@ -63,12 +64,18 @@ def search_documents(request: SearchRequest, settings: Settings) -> SearchResult
 def read_document(uid: str, settings: Settings) -> DocumentText:
     """Return the whole document of a hit; of a piece of a long function, the function.
 
+    A path of kopt's own files without a line, such as `docs/problems.md`, is the whole file.
+
     Raises:
         ToolError: No document has this uid, the message has near ones; or its source is hidden, or
             a source that is to be hidden is unknown.
     """
     uid = plain_text(uid)
     refuse_hidden(uid.partition(":")[0], settings)
+    file = whole_file(uid, settings)
+    if file is not None:
+        refuse_hidden(file.source, settings)
+        return DocumentText(uid=f"{file.source}:{file.path}", location=file.path, document=file)
 
     def answer(there: OpenIndexes) -> DocumentText:
         check_left_out(settings.without_sources, there.built)
@@ -78,7 +85,8 @@ def read_document(uid: str, settings: Settings) -> DocumentText:
                 chunk = without_places(one.whole(first), settings.without_sources)
                 place = f"{chunk.path}:{chunk.start_line}"
                 return DocumentText(uid=chunk.uid, location=place, document=chunk)
-        near = _near_uids(uid, there, settings)
+        near = close_names(uid, whole_names(settings), NEAREST) if "#" not in uid else ()
+        near = near or _near_uids(uid, there, settings)
         where = "uids are those of search hits (kopt docs search TEXT)"
         hint = did_you_mean(near) if near else where
         raise ToolError(f"no document has the uid {uid[:200]!r}; {hint}")

@@ -7,6 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from .best_known import BestKnown
 from .check_result import CheckLevel, CheckResult, RaceCheck
 from .device_facts import DeviceFacts
 from .precision import Precision
@@ -220,8 +221,7 @@ class BenchResult(Record):
     latency: Latency | None = None
     """The candidate's time with a cold L2."""
     resolution: float | None = None
-    """Relative difference up to which two estimates like `latency` are not told apart; None where
-    it was measured."""
+    """Relative difference up to which two such estimates are not told apart; None if measured."""
     warm_us: float | None = None
     """The candidate's time over one buffer set: with a warm L2."""
     null_kernel_us: float | None = None
@@ -237,6 +237,8 @@ class BenchResult(Record):
     rotation: Rotation | None = None
     timed_outputs: TimedOutputs | None = None
     state: DeviceState | None = None
+    best_known: BestKnown | None = None
+    """The fastest kernel that is known besides, where it was looked for."""
     check: CheckResult
     checked: CheckLevel = "quick"
     """The level of check that stands behind the verdict; `check` may be the quick one before it."""

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from .best_known import BestKnown
 from .profile_result import ChoiceProfile
 from .record import Record
 from .status import Status, Verdict
@@ -41,6 +42,8 @@ class ChoiceTable(Record):
     baseline: str | None = None
     """What speedups are against; the reference kernel on sim."""
     baseline_us: float | None = None
+    best_known: BestKnown | None = None
+    """The fastest kernel that is known besides; of a benchmark alone."""
     rows: tuple[TableRow, ...]
 
     @property

@@ -14,13 +14,13 @@ from kopt.config.callbacks import ignore
 from kopt.config.errors import KoptError
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import Settings
+from kopt.kernels.best_known import BestKnown, MeasuredWinner
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.case import Case
-from kopt.kernels.problem import Workload
+from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.shipped_kernels import ShippedKernel, visible_kernels
 from kopt.kernels.status import Status
-from kopt.search.records.best_known import BestKnown, MeasuredWinner
 from kopt.tools.bench.estimated import estimate_checked
 from kopt.tools.bench.receipt_file import read_receipt
 from kopt.tools.check.request import CheckRequest
@@ -61,6 +61,22 @@ def find_best_known(asked: KnownKernelSearch) -> BestKnown | None:
     ]
     timed = [one for one in found if _time_us(one, is_simulated=is_simulated) < inf]
     return min(timed, key=lambda one: _time_us(one, is_simulated=is_simulated), default=None)
+
+
+def shipped_known(
+    problem: Problem, workload: Workload, settings: Settings
+) -> tuple[BestKnown, ...]:
+    """Return every shipped kernel with what was measured of it, without estimates."""
+    return tuple(
+        BestKnown(
+            standing=one.standing,
+            arch=one.arch,
+            source=str(one.source),
+            measured=_measured(one, workload),
+            estimated_us=None,
+        )
+        for one in visible_kernels(problem, workload, settings)
+    )
 
 
 def _time_us(known: BestKnown, *, is_simulated: bool) -> float:

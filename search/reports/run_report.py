@@ -14,12 +14,12 @@ from pydantic import Field
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
+from kopt.kernels.best_known import BestKnown
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Verdict
 from kopt.search.advice.retrieval_log import Retrieval, read_retrievals
 from kopt.search.forecast.expectations import agent_rounds
-from kopt.search.records.best_known import BestKnown
 from kopt.search.records.evaluation import Evaluation
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import RunState, RunStatus, StopReason

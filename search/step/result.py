@@ -10,6 +10,7 @@ from pydantic import Field
 from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
+from kopt.kernels.best_known import BestKnown
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.profile_result import Bottleneck
 from kopt.kernels.record import Diagnostic, Record
@@ -73,6 +74,8 @@ class StepResult(RunHead):
     candidates puts the best to the full check and ends the run."""
     round_size: int
     """Most candidates of one step."""
+    best_known: BestKnown | None = None
+    """The fastest kernel that is known besides this run's, where it was looked for."""
     winner_tune: dict[str, int] = Field(default_factory=dict[str, int])
     """The winner's tune values, which differ from the defaults of its source as handed in."""
     budget: str

@@ -1,7 +1,7 @@
 """The tool `list_kernels`: which kernels there are, and all that it takes to write one."""
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp.types import CallToolResult
 from pydantic import Field
@@ -16,13 +16,16 @@ from .refusal import near_names, shown
 from .stage_call import facts_answer
 from .tool_spec import Invocation, ToolSpec
 
+if TYPE_CHECKING:
+    from kopt.kernels.problem import Problem, Workload
+
 DESCRIPTION = """\
 List the kernels that kopt can optimize; with kernel, show one with all that is needed to write a \
 candidate.
 
 Call it first. Without kernel: ids with the time floor of their bytes. With kernel: definition, \
 argument order, shapes, tolerance, how the launch header is written, and the reference source, a \
-complete and correct candidate to start from.
+complete and correct candidate to start from, and the best that is known.
 Example: {"query": "silu"}, then {"kernel": "silu_and_mul_b8xh14336"}"""
 
 
@@ -58,13 +61,28 @@ def one_kernel(call: Invocation, arguments: ListKernelsArguments) -> dict[str, A
 
     problem, workload = known_kernel(arguments.kernel, call.options.settings)
     facts = (full_kernel_facts if call.detail == "full" else kernel_facts)(problem, workload)
+    known = _known(call, problem, workload)
     return {
         "status": "passed",
         **facts,
+        **({"best_known": known} if known else {}),
         "next": "search_docs has techniques for it; this server is read-only and compiles nothing"
         if call.options.read_only
         else f"write a candidate, then call compile with kernel {arguments.kernel}",
     }
+
+
+def _known(call: Invocation, problem: "Problem", workload: "Workload") -> list[dict[str, Any]]:
+    """Return the kernels that are there already, measured ones first; none in a study."""
+    from kopt.search.evaluation.best_known_search import shipped_known
+    from kopt.search.reports.best_of_runs import best_of_runs
+    from kopt.tools.facts.known_facts import known_facts
+
+    settings = call.options.settings
+    kernel = problem.kernel_id(workload)
+    shipped = shipped_known(problem, workload, settings)
+    of_runs = best_of_runs(kernel, call.caller.owner, settings)
+    return [known_facts(one) for one in (*shipped, *of_runs)]
 
 
 def matching_kernels(call: Invocation, arguments: ListKernelsArguments) -> dict[str, Any]:

@@ -69,10 +69,10 @@ async def _search_docs(call: Invocation, arguments: SearchDocsArguments) -> Call
 def _found(call: Invocation, arguments: SearchDocsArguments) -> dict[str, Any]:
     """Return the answer as facts: short ones, or the whole record."""
     if bool(arguments.query) == bool(arguments.read):
-        given = "both" if arguments.query else "neither"
+        named = "both" if arguments.query else "neither"
         raise ToolError(
             "give query (what to search for) or read (the address of a document), one of them;"
-            f" got {given}"
+            f" got {named}"
         )
     if arguments.read:
         return _document(call, arguments)

@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from kopt.config.gpu_specs import gpu_for_arch
+from kopt.kernels.best_known import BestKnown
 from kopt.kernels.status import Status
-from kopt.search.records.best_known import BestKnown
 from kopt.search.reports.candidate_report import CandidateReport
 from kopt.search.reports.run_list import RunList, RunSummary
 from kopt.search.reports.run_report import RunFacts, RunReport
@@ -65,9 +65,9 @@ def best_known_words(report: RunReport, known: BestKnown) -> str:
     measured = ""
     if known.measured is not None:
         one = known.measured
-        measured = (
-            f"{one.latency_us:.3f} us measured on {one.gpu}, {one.speedup:.3f}x {one.baseline}"
-        )
+        measured = f"{one.latency_us:.3f} us measured on {one.gpu}"
+        if one.speedup is not None:
+            measured += f", {one.speedup:.3f}x {one.baseline}"
     if known.estimated_us is None:
         words = f"{measured} in a session of its own"
     else:

@@ -28,6 +28,7 @@ from kopt.tools.profiling.choices import MOST_CHOICES, asked_choices, choice_row
 from kopt.tools.profiling.stage import ProfileRequest
 
 from . import stages
+from .known_best import known_best
 from .requests import Progress, TableWork, source_name
 from .work_site import WorkSite
 
@@ -77,7 +78,10 @@ def choice_table(work: TableWork, opened: OpenedDevice, site: WorkSite) -> Choic
         device=opened.device.name,
         rows=tuple(sorted(rows, key=lambda row: (row.status is not Status.PASSED, row.order_us))),
     )
-    return base.model_copy(update=_baseline(benches))
+    if work.tool == "profile":
+        return base
+    known = known_best(work.kernel, opened, site)
+    return base.model_copy(update={"best_known": known, **_baseline(benches)})
 
 
 def _choices(work: TableWork, site: WorkSite) -> Iterator[_Choice]:

@@ -15,6 +15,7 @@ from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.profiling.stage import ProfileRequest
 
 from . import stages
+from .known_best import known_best
 from .requests import (
     BenchWork,
     CheckWork,
@@ -65,7 +66,12 @@ def perform(work: Work, site: WorkSite) -> Record:
                 return stages.check(request, opened, settings)
             case BenchWork():
                 timing = BenchRequest(case, proves=True, copies=True, progress=show)
-                return stages.bench(timing, opened, settings)
+                result = stages.bench(timing, opened, settings)
+                if result.latency is None:
+                    return result
+                show("looking for the best that is known")
+                known = known_best(work.kernel, opened, site)
+                return result.model_copy(update={"best_known": known})
             case ProfileWork():
                 profiling = ProfileRequest(case, counters=work.counters, progress=show)
                 return stages.profile(profiling, opened, settings)

@@ -6,8 +6,10 @@ from kopt.search.records.run_state import Event
 from kopt.search.step.result import StepHooks, StepRequest, StepResult, step_device
 from kopt.search.step.step import take_step
 from kopt.search.storage.artifacts import open_artifacts
+from kopt.server.opened_device import compiled_for
 from kopt.server.run_lines import BestSoFar, event_line
 
+from .known_best import known_best
 from .requests import StepWork, SubmittedCandidate, source_name
 from .work_site import WorkSite
 
@@ -44,7 +46,11 @@ def search_step(work: StepWork, site: WorkSite) -> StepResult:
             opened.device, opened.timer, site.settings, open_artifacts(site.settings.home)
         )
         hooks = StepHooks(on_past=best.recall, on_event=follow, say=show)
-        return take_step(request, site.settings, place, hooks)
+        result = take_step(request, site.settings, place, hooks)
+        show("looking for the best that is known")
+        on_target = compiled_for(opened, result.arch)
+        known = known_best(result.kernel, on_target, site, without_run=result.run)
+        return result.model_copy(update={"best_known": known})
 
 
 def _candidate(given: SubmittedCandidate) -> StepCandidate:

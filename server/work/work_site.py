@@ -1,12 +1,13 @@
 """The site of a piece of work: settings, a callback for progress, devices that stay open."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Hashable
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
 
 from kopt.config.callbacks import ignore
 from kopt.config.settings import Settings
+from kopt.kernels.best_known import BestKnown
 from kopt.server.opened_device import DeviceChoice, OpenedDevice, opened_device
 from kopt.tools.device_choice import device_name
 
@@ -27,6 +28,8 @@ class WarmDevices:
         self._opened: dict[str, OpenedDevice] = {}
         self._stack = ExitStack()
         self._show: Show = ignore
+        self.known: dict[Hashable, BestKnown | None] = {}
+        """What was estimated of shipped kernels, by the state of their files."""
 
     @property
     def is_empty(self) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kopt.search.records.best_known import BestKnown, MeasuredWinner
+from kopt.kernels.best_known import BestKnown, MeasuredWinner
 from kopt.search.reports.run_report import RunReport, report_run
 from kopt.search.rounds.advance import run_search
 from kopt.server.session import print_view

@@ -16,6 +16,7 @@ from .check_facts import wrong_facts
 from .compile_facts import build_facts, function_rows, remark_facts
 from .findings import advice, data_sheet_words, diagnostic_facts, head, target_of
 from .fitting import Detail, Facts, Listing, given
+from .known_facts import estimated_answer, known_facts
 from .wording import Quoted
 
 SPEEDUPS = "Speedups are measured: baseline time / candidate time, medians over pairs of replays."
@@ -137,12 +138,16 @@ def bench_facts(result: BenchResult, detail: Detail) -> Facts:
     """Return the facts of a benchmark."""
     facts = head(result, result.check.values_at())
     if result.verdict is not None:
-        facts |= {"verdict": result.verdict, "answer": answer_words(result.verdict, result)}
+        is_estimate = result.verdict is Verdict.ESTIMATED
+        answer = estimated_answer(result) if is_estimate else answer_words(result.verdict, result)
+        facts |= {"verdict": result.verdict, "answer": answer}
         if result.verdict is Verdict.FASTER:
             facts |= {"checked": result.checked}
     facts |= {"device": result.device} | given(gpu=result.gpu and result.gpu.name)
     facts |= given(precision=precision_words(result))
     facts |= _why_not_timed(result) | advice(result) | _times(result)
+    if result.best_known is not None:
+        facts["best_known"] = known_facts(result.best_known)
     facts |= given(computed=given(memory_floor_us=result.memory_floor_us))
     not_timed = tuple(Quoted(rejected_words(path)) for path in result.rejected)
     facts |= given(doubts=Listing(tuple(doubts(result))), not_timed=Listing(not_timed, most=3))

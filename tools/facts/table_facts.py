@@ -5,6 +5,7 @@ from kopt.kernels.choice_table import ChoiceTable, TableRow
 from kopt.kernels.status import Status
 
 from .fitting import Detail, Facts, Listing, given
+from .known_facts import known_facts
 from .wording import Quoted, file_name, plain_beginning, tune_words
 
 _NAME_CHARACTERS = 80
@@ -30,6 +31,8 @@ def table_facts(table: ChoiceTable, detail: Detail) -> Facts:
     }
     facts |= given(baseline=_baseline(table), tie=_tie_words(table))
     facts[_provenance(table)] = given(fastest_first=rows)
+    if table.best_known is not None:
+        facts["best_known"] = known_facts(table.best_known)
     facts |= given(same_in_all=", ".join(same.values()), failed=Listing(failed, most=8))
     return facts | {"how": QUICK if table.tool == "benchmark" else UNCHECKED}
 

@@ -12,6 +12,7 @@ from kopt.search.step.result import BeamMember, SteppedCandidate, StepResult
 from kopt.server.protocol.addresses import document_uri
 from kopt.tools.facts.findings import data_sheet_words, diagnostic_entry
 from kopt.tools.facts.fitting import Detail, Facts, Listing, given
+from kopt.tools.facts.known_facts import known_facts
 from kopt.tools.facts.profile_facts import bottleneck_facts
 from kopt.tools.facts.wording import Quoted, short_id, tune_words
 
@@ -32,6 +33,8 @@ def step_facts(result: StepResult, detail: Detail) -> Facts:
     facts = _head(result)
     facts |= given(candidates=Listing(tuple(map(_stepped, result.candidates)), most=6))
     facts["beam"] = Listing(tuple(map(_beam_row, result.beam)), most=4)
+    if result.best_known is not None:
+        facts["best_known"] = known_facts(result.best_known)
     facts |= given(
         retired=Listing(tuple(map(_retired, result.retired)), most=4),
         bottleneck=bottleneck,

@@ -1,10 +1,14 @@
 """Whole files of kopt's own corpus: a page of the manual, a winner's source, a problem, by path."""
 
+from importlib.resources import files
+from pathlib import Path
+
 from kopt.config.settings import Settings
 from kopt.tools.docs.records import Chunk, Kind
 
 from .corpus import CorpusFile, current_corpus
 
+PROBLEMS = Path(str(files("kopt.kernels"))) / "problems"
 _KINDS: dict[str, Kind] = {".cu": "kernel", ".cuh": "device", ".yaml": "entry"}
 
 
@@ -28,6 +32,13 @@ def whole_names(settings: Settings) -> list[str]:
     """Return the paths of all files but those of hidden sources."""
     hidden = settings.without_sources
     return [one.path for one in current_corpus(settings).files if one.source not in hidden]
+
+
+def shipped_path(source: Path) -> str:
+    """Return the path by which `whole_file` finds a kernel that lies beside a problem."""
+    problem, folder, name = source.parts[-3:]
+    is_packaged = source.is_relative_to(PROBLEMS)
+    return f"{'kernels/problems' if is_packaged else 'KOPT_PROBLEMS'}/{problem}/{folder}/{name}"
 
 
 def _chunk(file: CorpusFile) -> Chunk | None:

@@ -33,6 +33,8 @@ class ClaudeAccess:
 COMPLETION_VARIABLE = "_KOPT_COMPLETE"
 """Set by the script of `kopt completion` when it asks what fits."""
 DEFAULT_ARCH = "sm_100a"
+WORKSPACE_PROBLEMS = "kopt_problems"
+"""The folder of problems in a workspace that a server reads unasked: it may be missing or empty."""
 DEFAULT_PACKAGE_INDEX = "https://pypi.org/simple"
 _PACKAGE_INDEX_VARIABLES = ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL")
 DEFAULT_PINECONE_INDEX = "cuda-kernels-v2"

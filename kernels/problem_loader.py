@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kopt.config.errors import ToolError
 from kopt.config.near_matches import close_names, did_you_mean
+from kopt.config.settings import WORKSPACE_PROBLEMS
 
 from .problem import Problem, Workload
 from .problem_scope import ProblemScope
@@ -167,9 +168,11 @@ def _own_folders(extra: Path) -> list[Path]:
     if (extra / FILE_NAME).is_file():
         return [extra.resolve()]
     if not extra.is_dir():
+        if extra.name == WORKSPACE_PROBLEMS:
+            return []
         raise ToolError(f"{extra} is not a folder of problems")
     folders = _folders_below(extra.resolve())
-    if not folders:
+    if not folders and extra.name != WORKSPACE_PROBLEMS:
         raise ToolError(f"{extra} has no folder with a {FILE_NAME}")
     return folders
 

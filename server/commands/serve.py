@@ -11,7 +11,7 @@ import click
 
 from kopt.config.errors import ToolError
 from kopt.config.home_use import using_home
-from kopt.config.settings import project_folder, settings_from_environment
+from kopt.config.settings import WORKSPACE_PROBLEMS, project_folder, settings_from_environment
 from kopt.server.options import one_device
 from kopt.server.protocol.serve_options import ServeOptions
 from kopt.server.protocol.web.listen_address import (
@@ -125,7 +125,8 @@ def _new_token(ctx: click.Context, _: click.Parameter, path: Path | None) -> Non
 @click.option(
     "--problems",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder of your own problems, beside the packaged ones (or KOPT_PROBLEMS).",
+    help="Folder of your own problems, beside the packaged ones (or KOPT_PROBLEMS).  [default: over"
+    f" stdio {WORKSPACE_PROBLEMS} in the workspace, if it is there]",
 )
 def command(
     read_only: bool,
@@ -144,9 +145,13 @@ def command(
     settings = settings_from_environment()
     if problems is not None:
         settings = replace(settings, problems=problems)
+    folders = _resolved(workspaces)
+    if settings.problems is None and http is None and folders:
+        # Whoever can write into the project of a client over stdio is trusted as its user is.
+        settings = replace(settings, problems=folders[0] / WORKSPACE_PROBLEMS)
     options = ServeOptions(
         settings=settings,
-        workspaces=_resolved(workspaces),
+        workspaces=folders,
         devices=devices,
         read_only=read_only,
     )

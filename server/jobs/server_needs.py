@@ -30,6 +30,8 @@ def _device_for(work: Work) -> str:
 def needs_of(work: Work, settings: Settings) -> JobNeeds:
     """Return what a server must have for `work`, which one with `settings` was asked for."""
     own = settings.problems
+    if own is not None and not own.is_dir():  # that of a workspace may be missing
+        own = None
     problems = None if own is None or _is_packaged(work) else str(own.resolve())
     return JobNeeds(problems=problems, device=_device_for(work))
 

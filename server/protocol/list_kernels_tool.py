@@ -8,7 +8,7 @@ from pydantic import Field
 
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
-from kopt.config.settings import DEFAULT_ARCH
+from kopt.config.settings import DEFAULT_ARCH, WORKSPACE_PROBLEMS
 from kopt.kernels.record import ToldRecord
 
 from .choices import chosen_archs, known_kernel
@@ -98,7 +98,13 @@ def matching_kernels(call: Invocation, arguments: ListKernelsArguments) -> dict[
     (arch,) = chosen_archs((arguments.arch or DEFAULT_ARCH,))
     gpu = gpu_for_arch(arch)
     row = full_kernel_row if call.detail == "full" else kernel_row
-    problems = load_problems(call.options.settings.problems).values()
+    own = call.options.settings.problems
+    mistake = ""
+    try:
+        problems = load_problems(own).values()
+    except ToolError as error:  # one mistake in a problem of the user's own hides no other kernel
+        mistake = str(error)
+        problems = load_problems().values()
     rows = [
         row(problem, workload, gpu)
         for problem in problems
@@ -109,7 +115,8 @@ def matching_kernels(call: Invocation, arguments: ListKernelsArguments) -> dict[
     page = rows[arguments.offset : arguments.offset + arguments.limit]
     if not rows:
         names = [kernel for problem in problems for kernel in problem.kernel_ids]
-        return _nothing(arguments, gpu, near_names(arguments.query, names))
+        found = _nothing(arguments, gpu, near_names(arguments.query, names))
+        return {**found, **_own_facts(call, mistake), "next": found["next"]}
     if not page:
         raise ToolError(f"offset {arguments.offset} is behind the last of {len(rows)} kernels")
     end = arguments.offset + len(page)
@@ -120,8 +127,26 @@ def matching_kernels(call: Invocation, arguments: ListKernelsArguments) -> dict[
         "total": len(rows),
         "offset": arguments.offset,
         "kernels": page,
+        **({"own_problems": mistake} if mistake else {}),
         "next": f"{more}call list_kernels with one kernel id to see"
         + (" it" if call.options.read_only else " how to write a candidate"),
+    }
+
+
+def _own_facts(call: Invocation, mistake: str) -> dict[str, Any]:
+    """Return how a function that kopt does not know becomes a kernel, or what is wrong with one."""
+    if mistake:
+        return {"own_problems": mistake}
+    own = call.options.settings.problems
+    folder = WORKSPACE_PROBLEMS if own is None else own.name
+    if own is None and not call.options.workspaces:
+        return {
+            "own_problems": f"a function of your own: start the server with --problems {folder}"
+        }
+    return {
+        "own_problems": f"a function of your own becomes a kernel as a folder in {folder}/, read at"
+        f" once: `kopt new model.py -o {folder}` on a command line makes one of PyTorch code;"
+        " search_docs with read=docs/problems.md says how one is written"
     }
 
 

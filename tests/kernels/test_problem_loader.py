@@ -161,6 +161,16 @@ def test_name_of_a_packaged_problem_is_refused(tmp_path: Path) -> None:
         load_problems(tmp_path)
 
 
+def test_folder_of_a_workspace_may_be_missing_or_empty(tmp_path: Path) -> None:
+    folder = tmp_path / "kopt_problems"
+    packaged = set(load_problems())
+    assert set(load_problems(folder)) == packaged
+    folder.mkdir()
+    assert set(load_problems(folder)) == packaged
+    write_tiny_problem(folder)
+    assert set(load_problems(folder)) == packaged | {"scale_rows"}
+
+
 def test_folder_without_problems_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"no folder with a problem\.yaml"):
         load_problems(tmp_path)

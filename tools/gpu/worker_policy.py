@@ -82,7 +82,7 @@ def worker_policy(spec: WorkerSpec, folder: Path, settings: Settings) -> Sandbox
             *(Path(text) for text in _DRIVER_FOLDERS),
             *_named_folders(environment),
             *_build_programs(environment),
-            *((settings.problems.absolute(),) if settings.problems else ()),
+            *_own_problems(settings),
             cubins,
             *spec.readable,
         ),
@@ -94,6 +94,12 @@ def worker_policy(spec: WorkerSpec, folder: Path, settings: Settings) -> Sandbox
         file_bytes=_FILE_BYTES,
         processes=_PROCESSES,
     )
+
+
+def _own_problems(settings: Settings) -> tuple[Path, ...]:
+    """Return the folder of the user's own problems; that of a workspace may be missing."""
+    own = settings.problems
+    return (own.absolute(),) if own is not None and own.is_dir() else ()
 
 
 def _import_path() -> list[Path]:

@@ -45,6 +45,31 @@ async def test_pages_cover_every_kernel_once(tmp_path: Path) -> None:
     assert found == ALL
 
 
+async def test_a_broken_problem_of_ones_own_is_named_and_hides_no_other(tmp_path: Path) -> None:
+    folder = tmp_path / "kopt_problems"
+    folder.mkdir()
+    (write_tiny_problem(folder) / "problem.yaml").write_text("name: 3\n", "utf-8")
+    options = serve_options(tmp_path / "home")
+    options = replace(options, settings=replace(options.settings, problems=folder))
+    async with connected(options, ScriptedJobs()) as client:
+        every = facts_of(await client.call_tool("list_kernels", {"limit": 100}))
+        none = facts_of(await client.call_tool("list_kernels", {"query": "scale_rows"}))
+    assert [row["kernel"] for row in every["kernels"]] == ALL
+    for facts in (every, none):
+        assert "problem.yaml:1: " in facts["own_problems"]
+        assert list(facts)[-1] == "next"
+
+
+async def test_query_without_a_match_says_how_a_function_becomes_a_kernel(tmp_path: Path) -> None:
+    workspace = serve_options(tmp_path, workspaces=(tmp_path,))
+    async with connected(workspace, ScriptedJobs()) as client:
+        facts = facts_of(await client.call_tool("list_kernels", {"query": "layer_norm"}))
+    assert facts["kernels"] == []
+    assert "kopt new model.py -o kopt_problems" in facts["own_problems"]
+    assert "read=docs/problems.md" in facts["own_problems"]
+    assert "--problems" in (await listed(tmp_path, query="layer_norm"))["own_problems"]
+
+
 async def test_page_behind_the_last_one_is_refused(tmp_path: Path) -> None:
     async with connected(serve_options(tmp_path), ScriptedJobs()) as client:
         reply = await client.call_tool("list_kernels", {"offset": 1000})

@@ -10,6 +10,7 @@ import pytest
 
 from support.command_line import Kopt
 from support.stdio_process import StdioProcess
+from support.tiny_problem import write_tiny_problem
 
 HEAVY = ("numpy", "torch", "elftools", "sqlite3", "kopt.kernels.problem_loader")
 STAGES = ("kopt.search", "kopt.tools")
@@ -113,6 +114,38 @@ def test_named_workspaces_replace_the_default(tmp_path: Path) -> None:
     with StdioProcess(tmp_path / "home", "--workspace", str(named)) as server:
         server.greet()
         assert f"in the workspace ({named})" in read(server, "none.cu")
+
+
+def listed_kernels(server: StdioProcess, query: str) -> list[str]:
+    """Return the ids that list_kernels gives for `query`."""
+    reply = server.call("list_kernels", query=query)
+    return [row["kernel"] for row in reply["kernels"]]
+
+
+def test_problem_that_is_written_into_the_workspace_is_a_kernel_without_a_restart(
+    tmp_path: Path,
+) -> None:
+    with StdioProcess(tmp_path / "home") as server:
+        server.greet()
+        assert listed_kernels(server, "scale_rows") == []
+        own = server.home / "kopt_problems"
+        own.mkdir()
+        write_tiny_problem(own)
+        assert listed_kernels(server, "scale_rows") == ["scale_rows_b8xh64", "scale_rows_b32xh256"]
+
+
+def test_named_problems_take_the_place_of_those_in_the_workspace(tmp_path: Path) -> None:
+    named, home = tmp_path / "named", tmp_path / "home"
+    for folder in (named, home / "kopt_problems"):
+        folder.mkdir(parents=True)
+    write_tiny_problem(named)
+    (home / "kopt_problems" / "broken").mkdir()
+    (home / "kopt_problems" / "broken" / "problem.yaml").write_text("name: broken\n", "utf-8")
+    with StdioProcess(home, "--problems", str(named)) as server:
+        server.greet()
+        reply = server.call("list_kernels", query="scale_rows")
+    assert reply["total"] == 2
+    assert "own_problems" not in reply
 
 
 def test_read_only_server_lists_three_tools(tmp_path: Path) -> None:

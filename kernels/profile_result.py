@@ -142,6 +142,22 @@ class Bottleneck(Record):
     """estimated as soon as one of the deciding numbers is."""
 
 
+class MachineExcerpt(Record):
+    """A part of the machine code of one function."""
+
+    function: str
+    arch: str
+    about: str
+    """Why this part: a line of the source, or the hottest block with its share."""
+    instructions: int
+    """Of the whole function."""
+    left_out: int
+    """Instructions of the part that are not among `rows`."""
+    rows: tuple[str, ...]
+    """Address, line of the source (L31), instruction, scoreboards that it waits for, sets with its
+    result and frees once its operands are read, clocks before the next; `...` where some miss."""
+
+
 class ProfileResult(Record):
     """The profile of one candidate for one workload on one architecture."""
 
@@ -179,6 +195,8 @@ class ProfileResult(Record):
     """The GPU's counters, or why they are unavailable; None if they were not asked for."""
     bottleneck: Bottleneck | None = None
     """What limits the candidate; None unless it compiled."""
+    machine_code: MachineExcerpt | None = None
+    """The part of the machine code that was asked for."""
     diagnostics: tuple[Diagnostic, ...] = ()
 
 

@@ -32,6 +32,8 @@ def resolved_table(arguments: ComparedWork, reader: Reader) -> TableWork:
             or one cannot be read.
     """
     options = reader.options
+    if isinstance(arguments, ProfileWork) and arguments.sass:
+        raise ToolError("sass shows one file with one choice of tune values: leave it out here")
     known_kernel(arguments.kernel, options.settings)
     tune, every = _asked_tune(arguments.tune)
     return TableWork(

@@ -73,5 +73,7 @@ def perform(work: Work, site: WorkSite) -> Record:
                 known = known_best(work.kernel, opened, site)
                 return result.model_copy(update={"best_known": known})
             case ProfileWork():
-                profiling = ProfileRequest(case, counters=work.counters, progress=show)
+                profiling = ProfileRequest(
+                    case, counters=work.counters, sass=work.sass, progress=show
+                )
                 return stages.profile(profiling, opened, settings)

@@ -103,6 +103,8 @@ class ProfileWork(ComparedWork):
     kind: Literal["profile"] = "profile"
     counters: bool = True
     """Read hardware counters of a GPU: seconds."""
+    sass: str = Field(default="", max_length=12)
+    """Show machine code instead: "hot" (the hottest block), or of a source line, e.g. "31"."""
 
 
 class NamedSource(Record):

@@ -19,15 +19,9 @@ def run_nvdisasm(
     cubin: bytes,
     toolchain: FoundToolchain,
     settings: Settings,
-    words: tuple[str, ...] = ("-json",),
+    options: tuple[str, ...] = ("-json",),
 ) -> str | None:
-    """Return the output of nvdisasm; None where it is not installed.
-
-    Args:
-        cubin: Machine code.
-        toolchain: Where nvdisasm is.
-        settings: Of the sandbox.
-        words: What it is asked for; `-json` is answered by [metadata, functions].
+    """Return what nvdisasm prints, by default [metadata, functions] as JSON; None without it.
 
     Raises:
         InfraError: nvdisasm cannot read a cubin of its own toolkit.
@@ -43,7 +37,7 @@ def run_nvdisasm(
             output_bytes=_OUTPUT_LIMIT_BYTES,
             memory_bytes=compiler_memory_bytes(),
         )
-        run = run_sandboxed([toolchain.nvdisasm, *words, path.name], policy, settings)
+        run = run_sandboxed([toolchain.nvdisasm, *options, path.name], policy, settings)
     if run.returncode != 0 or run.timed_out or run.dropped_bytes:
         said = run.stderr.decode(errors="replace").strip()[-300:]
         raise InfraError(f"nvdisasm ended with {run.returncode} on a fresh cubin: {said}")

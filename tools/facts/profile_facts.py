@@ -10,6 +10,7 @@ from kopt.kernels.counters import HardwareCounters, LaunchCounters
 from kopt.kernels.profile_result import (
     Bottleneck,
     LaunchProfile,
+    MachineExcerpt,
     MeasuredTime,
     ProfileResult,
     Suspect,
@@ -18,6 +19,7 @@ from kopt.kernels.profile_result import (
 from kopt.kernels.roofline import Roofline
 from kopt.kernels.status import Provenance, Status
 from kopt.kernels.time_estimate import LaunchEstimate, PartName, TimeEstimate
+from kopt.tools.profiling.machine_excerpt import MOST_SHOWN
 
 from .bench_facts import l2_words
 from .compile_facts import occupancy_facts, resource_facts
@@ -26,6 +28,11 @@ from .fitting import Detail, Facts, Listing, given
 from .wording import Quoted, file_name
 
 STALLS_SHOWN = 3
+READING = (
+    "address, L = line of the source, instruction, scoreboards that it waits for, sets with its"
+    " result and frees once its operands are read, stall = clocks before the next"
+)
+_BESIDE_CODE = ("status", "kernel", "candidate", "tune", "arch", "data_sheet", "diagnostics")
 NOT_COUNTED = "accesses are not counted: the candidate was not executed, or not to its end"
 
 
@@ -45,8 +52,26 @@ def profile_facts(result: ProfileResult, detail: Detail) -> Facts:
     if result.estimate is not None:
         fraction = given(floor_fraction=result.floor_fraction)
         facts["estimated"] = _estimate(result.estimate, detail) | fraction
+    if result.machine_code is not None:
+        code = _machine_code(result.machine_code)
+        if detail == "concise":  # it was asked for: the rest would leave it no room
+            return {name: facts[name] for name in _BESIDE_CODE if name in facts} | code
+        facts |= code
     suspects = Listing(tuple(map(_suspect, result.suspects)), most=3)
     return facts | given(computed=_computed(result, detail), suspects=suspects)
+
+
+def _machine_code(found: MachineExcerpt) -> Facts:
+    """Return an excerpt of machine code: data, as all that comes of a candidate."""
+    shown = given(
+        function=Quoted(found.function),
+        arch=found.arch,
+        about=found.about,
+        instructions_of_function=found.instructions,
+        not_shown=found.left_out or None,
+        sass=Listing(tuple(map(Quoted, found.rows)), most=MOST_SHOWN),
+    )
+    return {"computed": {"machine_code": shown}, "reading": READING}
 
 
 def bottleneck_facts(found: Bottleneck) -> Facts:

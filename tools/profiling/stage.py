@@ -38,6 +38,7 @@ from kopt.tools.estimate.stage import estimate_followed
 
 from .bottleneck import ProfileFacts, find_bottleneck
 from .launchable import Launchable, make_launchable, timing_inputs
+from .machine_excerpt import machine_excerpt, refuse_unclear
 from .measure import measure_time
 from .suspect_evidence import SuspectEvidence
 from .suspects import find_suspects
@@ -58,6 +59,8 @@ class ProfileRequest:
     """Whether the GPU's own counters are read too, where there is a GPU: seconds."""
     suspects: bool = True
     """Whether suspects are looked for, with their lines: two or three seconds."""
+    sass: str = ""
+    """The part of the machine code to show: `hot`, or the number of a line; "" for none."""
     progress: Callable[[str], None] = ignore
     """Called with a short line before each step."""
 
@@ -85,6 +88,8 @@ def profile_candidate(
         SetupError: No compiler, no sandbox, or a folder that cannot be written.
         InfraError: The machine failed under the work; it may be tried again.
     """
+    if request.sass:
+        refuse_unclear(request.sass)
     devices = devices or ProfileDevices()
     gpu = gpu_for_arch(request.arch) if devices.timing is None else devices.timing.gpu
     request.progress(f"compiling for {request.arch}")
@@ -118,6 +123,10 @@ def profile_candidate(
         lines = {} if lined is None else read_lines(lined, find_toolchain(settings), settings)
         found = find_suspects(SuspectEvidence(profiled, estimate, gpu.sm_count), followed, lines)
         profiled = profiled.model_copy(update={"suspects": found})
+    if request.sass:
+        request.progress("reading the machine code")
+        excerpt = machine_excerpt(launchable, request.sass, followed, settings)
+        profiled = profiled.model_copy(update={"machine_code": excerpt})
     if uncounted is not None:
         diagnostics = (*profiled.diagnostics, uncounted)
         profiled = profiled.model_copy(update={"diagnostics": diagnostics})

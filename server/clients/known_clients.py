@@ -7,14 +7,18 @@ from typing import Any
 
 from .client import LocalServer, McpClient, RemoteServer
 
-CODEX_LIMITS = {"startup_timeout_sec": 30, "tool_timeout_sec": 300}
-"""Older versions of Codex end a start after 10 s and a call after 60 s; kopt's return after 50 s at
-most."""
+CODEX_LIMITS = {"required": True, "startup_timeout_sec": 30, "tool_timeout_sec": 300}
+"""Required: else a first request may go out before the server has told its tools. Older versions of
+Codex end a start after 10 s and a call after 60 s; kopt's return after 50 s at most."""
 OPENCODE_CALL_TIMEOUT_MS = 120_000
 
 
 def _codex_local(server: LocalServer) -> dict[str, Any]:
-    entry = {"command": server.command, "args": list(server.arguments), **CODEX_LIMITS}
+    entry = {
+        "command": server.command,
+        "args": list(server.arguments),
+        **CODEX_LIMITS,
+    }
     return entry | ({"env": dict(server.environment)} if server.environment else {})
 
 

@@ -16,9 +16,10 @@ from kopt.server.work.requests import Work
 
 from .held_job import MAX_JOBS, HeldJob, Waiting, refuse_if_full, waiting_work
 from .job_store import JobClaim, JobStore
-from .jobs import Watch, wait_until_over
+from .jobs import Watch, readable, wait_until_over
 from .lane import Lane
 from .records import CPU, JobView
+from .same_work import SameWork
 from .server_needs import ServerOffer, needs_of
 
 logger = logging.getLogger(__name__)
@@ -58,6 +59,7 @@ class JobHost:
         self._arriving: list[Waiting] = []
         self._asked = asyncio.Event()
         self._is_closing = False
+        self._same = SameWork()
 
     @property
     def runner_pids(self) -> list[int]:
@@ -70,6 +72,9 @@ class JobHost:
 
     async def submit(self, work: Work, caller: str, owner: str = "") -> str:
         """Queue `work` and return the id of its job, which is on the disk by then.
+
+        Where the same work of this owner is under way, or its result would be the same, it is the
+        id of that job.
 
         Args:
             work: The work to do.
@@ -157,7 +162,14 @@ class JobHost:
             job.claim.release()
         self._held.clear()
 
+    async def recent(self, owner: str, most: int) -> list[JobView]:
+        """Return the newest jobs that `owner` may see, newest first; damaged ones are left out."""
+        ids = await asyncio.to_thread(self._store.newest, owner, most)
+        return await readable(ids, self.view)
+
     async def _submit(self, work: Work, caller: str, owner: str) -> str:
+        if (known := await self._same.joined(work, owner, self.view)) is not None:
+            return known
         new = waiting_work(caller, work)
         refuse_if_full(self._waiting(), new)
         self._arriving.append(new)  # others are asked for while this one is written
@@ -166,6 +178,7 @@ class JobHost:
                 lambda: self._store.create(work, caller, needs_of(work, self._settings), owner)
             )
             self._enqueue(claim)
+            self._same.note(claim.request)
         finally:
             self._arriving.remove(new)
         return claim.request.id

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kopt.config.errors import SetupError, ToolError
+from kopt.config.errors import KoptError, SetupError, ToolError
 from kopt.config.files import (
     TEMPORARY_PREFIX,
     ensure_folder,
@@ -23,6 +23,7 @@ from kopt.config.files import (
     staging_folder,
     write_atomically,
 )
+from kopt.config.folder_owner import LOCAL_OWNER
 from kopt.config.locks import FileLock, is_locked, try_lock
 from kopt.server.work.requests import Work
 
@@ -168,6 +169,18 @@ class JobStore:
                     and files.over_at_s is None
                     and not is_locked(files.lock)
                 ):
+                    found.append(name)
+        return found
+
+    def newest(self, owner: str, most: int) -> list[str]:
+        """Return the ids of the newest jobs that `owner` may see, newest first."""
+        found: list[str] = []
+        for name in reversed(self._ids()):
+            if len(found) == most:
+                break
+            with suppress(KoptError, OSError):  # damaged: nothing says whose it is
+                request = JobFiles(self._root / name).read_request()
+                if owner in (LOCAL_OWNER, request.owner):
                     found.append(name)
         return found
 

@@ -5,11 +5,12 @@ tests without processes have scripted ones.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
-from kopt.config.errors import ToolError
+from kopt.config.errors import KoptError, ToolError
 from kopt.server.work.requests import Work
 
 from .records import JobView, Progress
@@ -84,6 +85,15 @@ async def wait_until_over(look: Look, wait_s: float, watch: Watch | None, pause:
         await pause(view, min(_BEAT_S, left))
 
 
+async def readable(ids: Iterable[str], view: Callable[[str], Awaitable[JobView]]) -> list[JobView]:
+    """Return the jobs of `ids`, without those that were swept or damaged meanwhile."""
+    found: list[JobView] = []
+    for job_id in ids:
+        with suppress(KoptError):
+            found.append(await view(job_id))
+    return found
+
+
 _POLL_S = 0.2
 
 
@@ -107,6 +117,10 @@ class Jobs(Protocol):
 
     async def cancel(self, job_id: str) -> JobView:
         """End the job's work and return what became of it."""
+        ...
+
+    async def recent(self, owner: str, most: int) -> list[JobView]:
+        """Return the newest jobs that `owner` may see, newest first."""
         ...
 
 
@@ -143,6 +157,10 @@ class WatchedJobs:
     async def view(self, job_id: str) -> JobView:
         """Return the job as it stands."""
         return await self._host.view(job_id)
+
+    async def recent(self, owner: str, most: int) -> list[JobView]:
+        """Return the newest jobs that `owner` may see, newest first."""
+        return await self._host.recent(owner, most)
 
     async def cancel(self, job_id: str) -> JobView:
         """Refuse.

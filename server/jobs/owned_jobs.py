@@ -31,6 +31,10 @@ class OwnedJobs:
         await self.view(job_id)
         return await self._jobs.cancel(job_id)
 
+    async def recent(self, most: int) -> list[JobView]:
+        """Return the newest jobs of this owner, newest first."""
+        return await self._jobs.recent(self._owner, most)
+
     async def view(self, job_id: str) -> JobView:
         """Return the job as it stands.
 

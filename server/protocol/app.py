@@ -13,6 +13,9 @@ from kopt import __version__
 from kopt.server.jobs.jobs import Jobs
 
 from .argument_check import checked_calls
+from .caller import noting_owner
+from .cancelled_calls import WaitingCalls, cancelling
+from .completion import add_completion
 from .list_kernels_tool import LIST_KERNELS
 from .prompts import build_prompts
 from .resources import add_resources
@@ -81,7 +84,8 @@ def build_server(options: ServeOptions, jobs: Jobs) -> MCPServer[Any]:
     """
     offered = [spec for spec in TOOLS if spec.is_read_only or not options.read_only]
     left_out = [spec.name for spec in TOOLS if spec not in offered]
-    tools = [build_tool(spec, options, jobs) for spec in offered]
+    calls = WaitingCalls()
+    tools = [build_tool(spec, options, jobs, calls) for spec in offered]
     # Prompts are about what a read-only server does not offer.
     prompts = [] if options.read_only else build_prompts(options)
     server = MCPServer[Any](
@@ -91,11 +95,15 @@ def build_server(options: ServeOptions, jobs: Jobs) -> MCPServer[Any]:
         version=__version__,
         tools=tools,
         extensions=() if options.read_only else (Tasks(jobs),),
-        middleware=[checked_calls(tools, prompts, left_out)],
+        middleware=[checked_calls(tools, prompts, left_out), cancelling(calls, jobs), noting_owner],
+        # Lists stay the same while a server runs, and nothing is sent when a run or a job goes on:
+        # a client reads it again.
+        subscriptions=False,
         cache_hints=dict.fromkeys(_UNCHANGING, CacheHint(ttl_ms=_FRESH_MS, scope="public")),
         log_level="WARNING",
     )
     add_resources(server, jobs, options.settings)
+    add_completion(server, jobs, options.settings)
     for prompt in prompts:
         server.add_prompt(prompt)
     return server

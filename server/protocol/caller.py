@@ -5,9 +5,11 @@ does. Over stdio there is one client, so what it calls itself is good enough for
 """
 
 import re
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import Context
 
 from kopt.config.folder_owner import LOCAL_OWNER
@@ -45,6 +47,23 @@ def owner_of(request: object) -> str:
     """Return whose jobs the sender of an HTTP request may see; of stdio there is none."""
     found = _found_caller(request)
     return LOCAL_OWNER if found is None else found.owner
+
+
+_OWNER: ContextVar[str] = ContextVar("owner of the runs and jobs that a request may name")
+
+
+async def noting_owner(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Note whose request this is, for handlers that the SDK does not tell: a middleware."""
+    token = _OWNER.set(owner_of(ctx.request))
+    try:
+        return await call_next(ctx)
+    finally:
+        _OWNER.reset(token)
+
+
+def present_owner() -> str:
+    """Return whose jobs and runs the request that is being answered may see."""
+    return _OWNER.get()
 
 
 def _found_caller(request: object) -> Caller | None:

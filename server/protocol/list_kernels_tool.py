@@ -176,5 +176,4 @@ LIST_KERNELS = ToolSpec(
     arguments=ListKernelsArguments,
     body=_list_kernels,
     is_read_only=True,
-    search_hint="CUDA kernels to optimize: ids, definition, reference source, how to write one",
 )

@@ -8,9 +8,11 @@ from mcp.types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import Field
 
 from kopt.config.errors import KoptError, ToolError
+from kopt.kernels.families import FAMILIES
 from kopt.tools.facts.wording import clipped, lines
 
 from .choices import chosen_device, known_kernel
+from .refusal import nearest
 from .serve_options import ServeOptions
 
 _CLAIM_CHARACTERS = 20_000
@@ -24,8 +26,8 @@ how a candidate is written, and the reference source.
 3. Call profile with the same source for what limits it, and search_docs for how others lift that \
 limit.
 4. Write two to four candidates, each with one clear idea and its hypothesis, in different \
-families. Call beam_step with kernel={kernel} and these candidates, then again with its run_id: \
-it checks, times and remembers them.
+families.{first} Call beam_step with kernel={kernel} and these candidates, then again with its \
+run_id: it checks, times and remembers them.
 5. Look at what failed before you write more: status, first mismatch, diagnostics. Two rounds \
 without gain: change the family.
 6. At the end call check_correctness with level=full for the best one, then benchmark it once more.
@@ -68,6 +70,7 @@ def build_prompts(options: ServeOptions) -> list[Prompt]:
     def optimize_kernel(
         kernel: Annotated[str, Field(description="Kernel id, from list_kernels")],
         device: Annotated[str, Field(description="auto, sim or cuda:N")] = "auto",
+        family: Annotated[str, Field(description="Strategy family to begin with")] = "",
     ) -> str:
         """Make a kernel faster, step by step, and report what is proven."""
         try:
@@ -78,7 +81,13 @@ def build_prompts(options: ServeOptions) -> list[Prompt]:
             raise MCPError(INVALID_PARAMS, f"optimize-kernel: {error}") from error
         except KoptError as error:
             raise MCPError(INTERNAL_ERROR, f"optimize-kernel: {error}") from error
-        return OPTIMIZE.format(kernel=name, device=chosen)
+        asked = _one_line(family)
+        if asked and asked not in FAMILIES:
+            raise MCPError(
+                INVALID_PARAMS, f"optimize-kernel: family {asked!r}: {nearest(asked, FAMILIES)}"
+            )
+        first = f" Begin with the family {asked}." if asked else ""
+        return OPTIMIZE.format(kernel=name, device=chosen, first=first)
 
     def review_claim(
         claim: Annotated[str, Field(description="The claim, or the text of a receipt")],

@@ -18,8 +18,10 @@ from kopt.config.settings import Settings
 from kopt.server.jobs.jobs import Jobs
 from kopt.server.jobs.owned_jobs import OwnedJobs
 
-from .caller import caller_of
+from .caller import caller_of, present_owner
+from .job_list import job_line
 
+_JOBS_LISTED = 50
 _MARKDOWN, _JSON, _TEXT = "text/markdown", "application/json", "text/plain"
 
 
@@ -51,7 +53,20 @@ def add_resources(server: MCPServer[Any], host: Jobs, settings: Settings) -> Non
         """A function, section or note that search_docs found, by the address in its reply."""
         return await _read(lambda texts: texts.document_text(uid, settings))
 
-    del kernels, kernel, gpu, document
+    @server.resource("kopt://runs", name="runs", title="Your runs", mime_type=_MARKDOWN)
+    async def runs() -> str:
+        """The searches that there are, newest first: id, kernel, how it stands, its best time."""
+        owner = present_owner()
+        return await _read(lambda texts: texts.run_index(owner, settings))
+
+    @server.resource("kopt://jobs", name="jobs", title="Your latest jobs", mime_type=_MARKDOWN)
+    async def jobs() -> str:
+        """The jobs of tool calls, newest first: id, state, tool, kernel."""
+        views = await OwnedJobs(host, present_owner()).recent(_JOBS_LISTED)
+        lines = [f"- {job_line(one)}" for one in views] or ["none yet"]
+        return "\n".join(("# Jobs (kopt://jobs/{id}/result has a result)", "", *lines)) + "\n"
+
+    del kernels, kernel, gpu, document, runs, jobs
     _add_work(server, host, settings)
 
 

@@ -48,7 +48,8 @@ _RUN_ID = re.compile(r"run-[\w-]{1,60}")
 async def stage_body(call: Invocation, arguments: Asked) -> CallToolResult:
     """Submit a job and wait for it as long as the call allows.
 
-    A call that is cancelled leaves the job going: its id can be waited for again.
+    A call that loses its connection leaves the job going: its id can be waited for again. One that
+    its client cancels ends the job, unless another call waits for it (`cancelled_calls.py`).
     """
     # In a thread: it reads files, and the first time it imports what reads problems.
     owner = call.caller.owner
@@ -56,15 +57,20 @@ async def stage_body(call: Invocation, arguments: Asked) -> CallToolResult:
         resolved, arguments, call.options, owner, abandon_on_cancel=True
     )
     job_id = await call.jobs.submit(work, call.caller.name)
-    return await wait_for_job(call, job_id)
+    with call.calls.waiting(call.context, job_id):
+        return await wait_for_job(call, job_id)
 
 
 async def wait_for_job(call: Invocation, job_id: str, offset: int = 0) -> CallToolResult:
     """Wait for a job as long as the call allows, report its progress, and return its reply."""
+    told: list[str] = []
 
     async def report(progress: Progress) -> None:
-        # Nothing is sent to a client that did not ask for progress, or that is gone.
-        await call.context.report_progress(progress.done, progress.total, progress.message)
+        # Nothing is sent to a client that did not ask for progress, or that is gone. The id stands
+        # in the first message, so that a client which leaves can come back to its job.
+        message = progress.message if told else f"{job_id}: {progress.message}"
+        told.append(message)
+        await call.context.report_progress(progress.done, progress.total, message)
 
     view = await call.jobs.wait(job_id, call.wait_s, report)
     return await job_answer(view, call.detail, offset)

@@ -7,6 +7,7 @@ from kopt.config.errors import ToolError
 from kopt.kernels.record import ToldRecord
 from kopt.server.work.requests import BenchWork, CheckWork, CompileWork, ProfileWork, StepWork
 
+from .job_list import jobs_answer, over_answer
 from .serve_options import ServeOptions
 from .stage_call import job_answer, stage_body, wait_for_job
 from .tool_spec import Invocation, ToolSpec
@@ -102,7 +103,8 @@ WAIT_DESCRIPTION = """\
 Wait for a job that an earlier call began, and get its result.
 
 Use it when a reply has status running and a job_id, again until it is over: it returns as soon as \
-the job is. Jobs outlive connections. detail full shows all of a result, in pages (offset).
+the job is. Without job_id it lists your latest jobs; they outlive connections. detail full shows \
+a whole result, in pages (offset).
 Example: {"job_id": "job-20261122-101500-1a2b3c4d"}"""
 
 CANCEL_DESCRIPTION = """\
@@ -113,13 +115,15 @@ Example: {"job_id": "job-20261122-101500-1a2b3c4d"}"""
 
 
 _ID_CHARACTERS = 80
+_LISTED = 10
+"""Jobs that are listed."""
 
 
 class JobWaitArguments(ToldRecord):
     """The arguments of `job_wait`."""
 
-    job_id: str = Field(max_length=_ID_CHARACTERS)
-    """From a reply with status running."""
+    job_id: str = Field(default="", max_length=_ID_CHARACTERS)
+    """From a reply with status running; none: your latest jobs."""
     offset: int = Field(default=0, ge=0)
     """With detail full: where the page begins, from the reply before."""
 
@@ -132,12 +136,17 @@ class JobCancelArguments(ToldRecord):
 
 
 async def _wait(call: Invocation, arguments: JobWaitArguments) -> CallToolResult:
+    if not arguments.job_id:
+        return jobs_answer(await call.jobs.recent(_LISTED))
     _refuse_run(arguments.job_id, call.options)
     return await wait_for_job(call, arguments.job_id, arguments.offset)
 
 
 async def _cancel(call: Invocation, arguments: JobCancelArguments) -> CallToolResult:
     _refuse_run(arguments.job_id, call.options)
+    before = await call.jobs.view(arguments.job_id)
+    if before.is_over:
+        return over_answer(before)
     view = await call.jobs.cancel(arguments.job_id)
     return await job_answer(view, call.detail)
 
@@ -163,7 +172,6 @@ JOB_WAIT = ToolSpec(
     body=_wait,
     waits=True,
     is_read_only=True,
-    search_hint="wait for, poll or get the result of a running kopt job",
 )
 JOB_CANCEL = ToolSpec(
     name="job_cancel",

@@ -7,6 +7,7 @@ follow `$ref`. Here kopt's errors become replies that a model can read.
 """
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, cast
@@ -23,6 +24,7 @@ from kopt.server.jobs.owned_jobs import OwnedJobs
 from kopt.tools.facts.fitting import Detail
 
 from .caller import Caller, caller_of
+from .cancelled_calls import WaitingCalls
 from .refusal import refusal
 from .serve_options import ServeOptions
 
@@ -36,6 +38,8 @@ class Invocation:
     """The jobs that the caller may see."""
     caller: Caller
     context: Context[Any, Any]
+    calls: WaitingCalls
+    """The calls of this server that wait for jobs."""
     detail: Detail
     wait_s: float
 
@@ -78,6 +82,14 @@ class WaitArgument(ToldRecord):
     """Seconds; then the reply is a job_id for job_wait."""
 
 
+logger = logging.getLogger(__name__)
+BUG = "kopt has a bug here; the server's log has the details"
+OUTPUT: dict[str, Any] = {
+    "type": "object",
+    "properties": {"status": {"type": "string"}, "next": {"type": "string"}},
+    "required": ["status"],
+}
+"""What every reply that is no error has; the rest hangs on the status."""
 _EMPTY: tuple[Any, ...] = ("", [], {}, None)
 _LEFT_OUT = ("$defs", "title", "maxLength", "minLength", "maxItems", "minItems", "maxProperties")
 
@@ -89,7 +101,7 @@ class _DetailArgument(ToldRecord):
     """full: everything there is."""
 
 
-def build_tool(spec: ToolSpec, options: ServeOptions, jobs: Jobs) -> Tool:
+def build_tool(spec: ToolSpec, options: ServeOptions, jobs: Jobs, calls: WaitingCalls) -> Tool:
     """Return the tool of `spec` for a server with `options`."""
 
     async def run(
@@ -98,12 +110,13 @@ def build_tool(spec: ToolSpec, options: ServeOptions, jobs: Jobs) -> Tool:
         try:
             caller = caller_of(context)
             owned = OwnedJobs(jobs, caller.owner)
-            call = Invocation(options, owned, caller, context, detail, wait_s)
+            call = Invocation(options, owned, caller, context, calls, detail, wait_s)
             return await spec.body(call, spec.arguments(**values))
-        except Exception as error:  # the outermost frame of a call; bugs go on to the SDK's log
+        except Exception as error:  # the outermost frame of a call; a bug goes to the log
             failure = failure_of(error)
             if failure.code is ExitCode.BUG:
-                raise
+                logger.exception("%s failed", spec.name)
+                return refusal(f"{spec.name}: {BUG}; another call may still work")
             parts = [failure.message, failure.hint or ""]
             return refusal(" ".join(part for part in parts if part))
 
@@ -131,6 +144,7 @@ def build_tool(spec: ToolSpec, options: ServeOptions, jobs: Jobs) -> Tool:
         if spec.search_hint is None
         else {"anthropic/searchHint": spec.search_hint},
     )
+    tool.fn_metadata.output_schema = OUTPUT
     return tool.model_copy(update={"parameters": _compact_schema(tool.parameters)})
 
 

@@ -1,5 +1,6 @@
 """The site of a piece of work: settings, a callback for progress, devices that stay open."""
 
+import re
 from collections.abc import Callable, Generator, Hashable
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from kopt.tools.device_choice import device_name
 from .requests import Progress
 
 Show = Callable[[str], None]
+_OF = re.compile(r"\b(\d{1,6}) of (\d{1,6})\b")
+"""How far a line says that its work is: `normal inputs, 3 of 14`."""
 
 
 class WarmDevices:
@@ -85,4 +88,12 @@ class WorkSite:
     def steps(self) -> Show:
         """Return a function that counts the lines it is given as steps of this work."""
         numbers = count(1)
-        return lambda line: self.say(Progress(done=next(numbers), message=line))
+
+        def say(line: str) -> None:
+            done = next(numbers)
+            found = _OF.search(line)
+            left = None if found is None else int(found[2]) - int(found[1])
+            total = None if left is None or left < 0 else float(done + left)
+            self.say(Progress(done=done, total=total, message=line))
+
+        return say

@@ -71,6 +71,11 @@ class ScriptedJobs:
         self.cancelled.add(job_id)
         return await self.view(job_id)
 
+    async def recent(self, owner: str, most: int) -> list[JobView]:
+        """Return the newest jobs of `owner`, all for the local one, newest first."""
+        numbers = [n for n, one in enumerate(self.owners) if owner in ("", one)]
+        return [await self.view(_job_id(number)) for number in reversed(numbers[-most:])]
+
     def _number(self, job_id: str) -> int:
         ids = [_job_id(number) for number in range(len(self.works))]
         if job_id not in ids:

@@ -18,6 +18,7 @@ from kopt.kernels.profile_result import ProfileResult
 from kopt.search.step.result import StepResult, run_of_key
 from kopt.server.jobs.records import JobError, JobView, Progress
 from kopt.server.protocol.addresses import job_links, log_uri, result_uri
+from kopt.server.protocol.tool_spec import BUG
 from kopt.server.work.requests import StepWork, tool_of
 from kopt.tools.facts.bench_facts import bench_facts
 from kopt.tools.facts.check_facts import check_facts
@@ -33,7 +34,6 @@ from .step_reply import step_facts, step_next
 
 _ASK_AGAIN_S = 45
 UNREADABLE = "its result was written by another version of kopt and cannot be summed up"
-BUG = "kopt has a bug here; the server's log has the details"
 
 StageResult = CompileResult | CheckResult | BenchResult | ProfileResult | ChoiceTable | StepResult
 _RESULT: TypeAdapter[StageResult] = TypeAdapter(

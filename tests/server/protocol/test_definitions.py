@@ -16,6 +16,8 @@ pytestmark = pytest.mark.anyio
 SNAPSHOTS = Path(__file__).with_name("snapshots")
 NAMES = [spec.name for spec in TOOLS]
 CORE = ("search_docs", "compile", "check_correctness", "benchmark", "profile", "beam_step")
+LOADED = (*CORE, "list_kernels", "job_wait")
+"""What a model calls first, and what every long call ends in, is never deferred either."""
 MAX_TOKENS = 5_000
 CHARACTERS_PER_TOKEN = 3.5
 """English prose has more than 4 characters a token, JSON with identifiers about 3.5 to 4: the lower
@@ -100,8 +102,8 @@ async def test_core_tools_are_always_loaded_and_the_others_can_be_searched(
     name: str, tmp_path: Path
 ) -> None:
     meta = (await definitions(tmp_path))[name]["_meta"]
-    assert (meta == {"anthropic/alwaysLoad": True}) == (name in CORE)
-    assert name in CORE or meta["anthropic/searchHint"]
+    assert (meta == {"anthropic/alwaysLoad": True}) == (name in LOADED)
+    assert name in LOADED or meta["anthropic/searchHint"]
 
 
 async def test_only_what_runs_nothing_is_annotated_as_read_only(tmp_path: Path) -> None:
@@ -124,6 +126,24 @@ async def test_instructions_begin_with_the_order_of_work(mode: str, tmp_path: Pa
     assert places == sorted(places)
     assert len(instructions) <= CLAUDE_CODE_CUTS_AT
     assert "job_wait" in instructions
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_every_tool_says_what_its_replies_have(name: str, tmp_path: Path) -> None:
+    schema = (await definitions(tmp_path))[name]["outputSchema"]
+    assert schema["type"] == "object"
+    assert set(schema["properties"]) >= set(schema["required"])
+    assert "status" in schema["required"]
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_nothing_is_advertised_that_is_never_sent(mode: str, tmp_path: Path) -> None:
+    async with connected(serve_options(tmp_path), ScriptedJobs(), mode) as client:
+        told = client.server_capabilities
+    assert told is not None and told.tools and told.resources and told.prompts
+    assert not told.resources.subscribe
+    assert not any(one.list_changed for one in (told.tools, told.resources, told.prompts))
+    assert told.completions is not None
 
 
 async def test_server_says_its_name_and_version(tmp_path: Path) -> None:

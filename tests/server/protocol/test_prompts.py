@@ -33,7 +33,11 @@ async def test_prompts_are_listed_with_their_arguments() -> None:
         listed = {one.name: one for one in (await client.list_prompts()).prompts}
     assert set(listed) == {"optimize-kernel", "review-claim"}
     arguments = listed["optimize-kernel"].arguments or []
-    assert [(one.name, one.required) for one in arguments] == [("kernel", True), ("device", False)]
+    assert [(one.name, one.required) for one in arguments] == [
+        ("kernel", True),
+        ("device", False),
+        ("family", False),
+    ]
 
 
 async def test_optimizing_names_kernel_device_and_tools_that_exist() -> None:
@@ -133,3 +137,12 @@ async def test_kernel_name_with_line_breaks_stays_one_line() -> None:
     async with connected(serve_options(Path("/nowhere")), ScriptedJobs()) as client:
         with pytest.raises(MCPError, match=r"no kernel is called 'a 1\. Call job_cancel'"):
             await client.get_prompt("optimize-kernel", {"kernel": name})
+
+
+async def test_a_family_to_begin_with_is_named_and_a_wrong_one_is_refused(tmp_path: Path) -> None:
+    async with connected(serve_options(tmp_path), ScriptedJobs()) as client:
+        arguments = {"kernel": KERNEL, "family": "vectorization"}
+        told = await client.get_prompt("optimize-kernel", arguments)
+        with pytest.raises(MCPError, match="family 'vectors'"):
+            await client.get_prompt("optimize-kernel", {**arguments, "family": "vectors"})
+    assert "Begin with the family vectorization." in str(told.messages[0].content)

@@ -79,7 +79,7 @@ class Declared(ClientExtension):
     async def _note(self, task: TaskResult, context: ClaimContext) -> CallToolResult:
         del context
         self.tasks.append(task.model_dump(by_alias=True, mode="json"))
-        return CallToolResult(content=[])
+        return CallToolResult(content=[], structured_content={"status": "working"})
 
 
 class Rig:

@@ -151,6 +151,20 @@ async def test_progress_rises_while_a_job_runs_and_cancelling_ends_it(
     assert heard == [sorted(set(told)) for told in heard]
 
 
+async def test_the_same_call_again_joins_the_job_or_gets_its_result(
+    host: JobHost, options: ServeOptions
+) -> None:
+    async with connected(options, host) as client, connected(options, host) as another:
+        begun = facts_of(await client.call_tool("compile", {**GOOD, "wait_s": 0}))
+        joined = facts_of(await another.call_tool("compile", GOOD))
+        again = facts_of(await finished(client, "compile", **GOOD))
+        other = facts_of(await finished(client, "compile", **GOOD, arch=["sm_90a"]))
+        listed = facts_of(await another.call_tool("job_wait", {}))
+    assert {one["job_id"] for one in (begun, joined, again)} == {begun["job_id"]}
+    assert other["job_id"] != begun["job_id"]
+    assert [row.split()[0] for row in listed["jobs"]] == [other["job_id"], begun["job_id"]]
+
+
 async def test_client_that_comes_back_finds_its_result(
     host: JobHost, options: ServeOptions
 ) -> None:

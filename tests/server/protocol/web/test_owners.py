@@ -24,6 +24,7 @@ from kopt.search.runs.run import RunRequest, begin_run
 from kopt.server.jobs.job_host import JobHost
 from kopt.server.jobs.job_store import JobStore
 from kopt.server.protocol.app import TOOLS, build_server
+from kopt.server.protocol.cancelled_calls import WaitingCalls
 from kopt.server.protocol.serve_options import ServeOptions
 from kopt.server.protocol.tasks_extension import Tasks
 from kopt.server.protocol.tool_spec import build_tool
@@ -134,10 +135,11 @@ def _ids(work: Work, argument: str) -> tuple[tuple[str, ...], str]:
 def test_every_tool_and_resource_that_names_work_is_asked_here(tmp_path: Path) -> None:
     """A new tool or address fails here until it is in `ASKED`, `READ` or `OF_ALL`."""
     options = ServeOptions(Settings(tmp_path))
+    jobs, calls = ScriptedJobs(), WaitingCalls()
     naming = {
         spec.name: {
             name
-            for name in build_tool(spec, options, ScriptedJobs()).parameters["properties"]
+            for name in build_tool(spec, options, jobs, calls).parameters["properties"]
             if _NAMES_WORK.search(name) and name not in _NOT_WORK
         }
         for spec in TOOLS
@@ -155,7 +157,7 @@ async def test_every_address_that_names_work_is_read_here(tmp_path: Path) -> Non
     addresses = {one.uri_template for one in templates}
     named = {one: set(re.findall(r"\{([^}]*)\}", one)) for one in addresses}
     assert {one for one, names in named.items() if not names <= OF_ALL} == set(READ)
-    assert fixed == {"kopt://kernels"}
+    assert fixed == {f"kopt://{one}" for one in ("kernels", "jobs", "runs")}
 
 
 @pytest.mark.parametrize("tool", ASKED)
@@ -176,8 +178,11 @@ async def test_tool_answers_a_foreign_id_as_an_unknown_one(tool: str, work: Work
     assert not (work.settings.jobs_folder / work.done / "cancelled").exists()
 
 
-async def test_foreign_job_is_not_cancelled(work: Work) -> None:
+async def test_foreign_job_is_neither_listed_nor_cancelled(work: Work) -> None:
     async with served(work) as here:
+        for address, own in (("kopt://jobs", work.queued), ("kopt://runs", work.run)):
+            assert own in await _read(here, MINE, address, "")
+            assert own not in await _read(here, THEIRS, address, "")
         await _called(here, THEIRS, "job_cancel", {"job_id": work.queued})
     assert not (work.settings.jobs_folder / work.queued / "cancel_request").exists()
 

@@ -27,6 +27,7 @@ from .caller import Caller, caller_of
 from .cancelled_calls import WaitingCalls
 from .refusal import refusal
 from .serve_options import ServeOptions
+from .told_once import ToldOnce
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ class Invocation:
     context: Context[Any, Any]
     calls: WaitingCalls
     """The calls of this server that wait for jobs."""
+    told: ToldOnce
     detail: Detail
     wait_s: float
 
@@ -103,6 +105,7 @@ class _DetailArgument(ToldRecord):
 
 def build_tool(spec: ToolSpec, options: ServeOptions, jobs: Jobs, calls: WaitingCalls) -> Tool:
     """Return the tool of `spec` for a server with `options`."""
+    told = ToldOnce()
 
     async def run(
         context: Context[Any, Any], detail: Detail, wait_s: float = 0.0, **values: Any
@@ -110,7 +113,7 @@ def build_tool(spec: ToolSpec, options: ServeOptions, jobs: Jobs, calls: Waiting
         try:
             caller = caller_of(context)
             owned = OwnedJobs(jobs, caller.owner)
-            call = Invocation(options, owned, caller, context, calls, detail, wait_s)
+            call = Invocation(options, owned, caller, context, calls, told, detail, wait_s)
             return await spec.body(call, spec.arguments(**values))
         except Exception as error:  # the outermost frame of a call; a bug goes to the log
             failure = failure_of(error)

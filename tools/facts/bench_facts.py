@@ -182,6 +182,7 @@ def _times(result: BenchResult) -> Facts:
         estimated = given(
             gpu=arch and data_sheet_words(arch),
             latency_us=result.latency.median_us,
+            resolution=result.resolution or None,
             ratios=Listing(rows, most=4),
         )
         return {"estimated": estimated, "how": ESTIMATED_ON}

@@ -56,7 +56,7 @@ def bench_next(result: BenchResult) -> str:
             return f"Find the work that timed calls skip, then call {same_call('profile', result)}."
         case Verdict.ESTIMATED:
             profile = same_call("profile", result)
-            return f"Call {profile} for what limits it; a GPU (device=cuda:0) would measure it."
+            return f"Call {profile} for what limits it."
         case _:
             profile = same_call("profile", result, device)
             return f"Call {profile} for what limits it, or {step} to search on."
@@ -113,10 +113,9 @@ def arch_argument(result: Judged | StepResult) -> tuple[str, ...]:
 
 
 def same_call(tool: str, result: Judged, *more: str) -> str:
-    """Return `tool with kernel=..., the same source` and whatever else is worth naming."""
-    chosen = (*tune_argument(result.chosen_tune), *arch_argument(result))
-    arguments = ", ".join((f"kernel={result.kernel}", *chosen, *more))
-    return f"{tool} with {arguments} and the same source"
+    """Return `tool with arch=..., the same kernel and source` and what else is worth naming."""
+    chosen = (*tune_argument(result.chosen_tune), *arch_argument(result), *more)
+    return f"{tool} with {', '.join((*chosen, 'the same kernel and source'))}"
 
 
 def mend_and_call(tool: str, result: Judged, *more: str) -> str:

@@ -24,7 +24,7 @@ from kopt.tools.facts.bench_facts import bench_facts
 from kopt.tools.facts.check_facts import check_facts
 from kopt.tools.facts.compile_facts import compile_facts
 from kopt.tools.facts.findings import with_excerpts
-from kopt.tools.facts.fitting import Detail, Facts, cleaned, fitted, page
+from kopt.tools.facts.fitting import Detail, Facts, Listing, cleaned, fitted, page
 from kopt.tools.facts.profile_facts import profile_facts
 from kopt.tools.facts.rendering import render, structured
 from kopt.tools.facts.table_facts import table_facts
@@ -33,6 +33,7 @@ from .next_steps import bench_next, check_next, compile_next, profile_next, tabl
 from .step_reply import step_facts, step_next
 
 _ASK_AGAIN_S = 45
+REST = "job_wait with this job_id and detail=full"
 UNREADABLE = "its result was written by another version of kopt and cannot be summed up"
 
 StageResult = CompileResult | CheckResult | BenchResult | ProfileResult | ChoiceTable | StepResult
@@ -83,11 +84,14 @@ def _result_reply(
         step = f"Read {result_uri(job_id)}, or call {tool_of(view.request.work)} again."
         return _reply(facts, step, links)
     facts, step = _facts_and_next(result, detail)
-    where: Facts = {"job_id": job_id, "result": result_uri(job_id)}
-    if len(links) > 1 and (detail == "full" or result.status != "passed"):
-        where["log"] = log_uri(job_id)
+    where: Facts = {"job_id": job_id}
     if detail == "concise":
-        return _reply(_fitted(facts | where, view), step, links)
+        if len(links) > 1 and result.status not in ("passed", "paused"):
+            where["log"] = log_uri(job_id)
+        return _reply(_fitted(facts | where, view), step)
+    where["result"] = result_uri(job_id)
+    if len(links) > 1:
+        where["log"] = log_uri(job_id)
     shown, next_offset = page(facts | where, offset)
     if next_offset is None:
         return _reply(shown, step, links)
@@ -99,11 +103,11 @@ def _result_reply(
 def _facts_and_next(result: StageResult, detail: Detail) -> tuple[Facts, str]:
     match result:
         case CompileResult():
-            return compile_facts(result, detail), compile_next(result)
+            return slimmed(compile_facts(result, detail), detail), compile_next(result)
         case CheckResult():
-            return check_facts(result, detail), check_next(result)
+            return slimmed(check_facts(result, detail), detail), check_next(result)
         case BenchResult():
-            return bench_facts(result, detail), bench_next(result)
+            return slimmed(bench_facts(result, detail), detail), bench_next(result)
         case ProfileResult():
             return profile_facts(result, detail), profile_next(result)
         case ChoiceTable():
@@ -112,10 +116,37 @@ def _facts_and_next(result: StageResult, detail: Detail) -> tuple[Facts, str]:
             return step_facts(result, detail), step_next(result)
 
 
+def slimmed(facts: Facts, detail: Detail) -> Facts:
+    """Return the facts of a concise reply without what the caller knows, or what `answer` says.
+
+    Which candidate it was, that sim judges no speed and that estimates prove nothing stand in tool
+    descriptions; a full reply has all of it.
+    """
+    if detail == "full" or facts["status"] != "passed":
+        return facts
+    kept = {name: value for name, value in facts.items() if name not in _KNOWN}
+    if "estimated" in kept:
+        kept["estimated"] = {k: v for k, v in kept["estimated"].items() if k != "ratios"}
+    functions = kept.get("computed", {}).get("functions")
+    if isinstance(functions, Listing):
+        rows = tuple(map(_telling, functions.items))
+        kept["computed"] = {**kept["computed"], "functions": Listing(rows, functions.most)}
+    return kept
+
+
+_KNOWN = ("candidate", "device_note", "how")
+"""Fields of a concise reply that are left out of one that passed."""
+
+
+def _telling(row: Facts) -> Facts:
+    """Return a function's facts without no shared memory, and what limits a full occupancy."""
+    needless = ["static_smem_bytes"] if not row.get("static_smem_bytes") else []
+    needless += ["limited_by"] if row.get("theoretical_occupancy") == 1 else []
+    return {name: value for name, value in row.items() if name not in needless}
+
+
 def _fitted(facts: Facts, view: JobView) -> Facts:
-    job_id = view.request.id
-    rest = f"job_wait with job_id={job_id} and detail=full"
-    return fitted(facts, rest if view.state == "done" else "nowhere else")
+    return fitted(facts, REST if view.state == "done" else "nowhere else")
 
 
 def _reply(

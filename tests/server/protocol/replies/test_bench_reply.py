@@ -60,9 +60,11 @@ def test_sim_is_never_said_to_be_faster() -> None:
         reply = job_reply(done_job(estimated()), detail)
         facts = sound(reply, PAGE_TOKENS)
         assert facts["verdict"] == "estimated"
-        assert facts["estimated"]["ratios"] == [
-            {"baseline": "reference", "ratio": 1.5, "baseline_us": 3.0}
-        ]
+        assert facts["answer"].startswith("ESTIMATED, NOT MEASURED: 2 us")
+        assert "1.5x the naive reference" in facts["answer"]
+        ratios = facts["estimated"].get("ratios")
+        expected = [{"baseline": "reference", "ratio": 1.5, "baseline_us": 3.0}]
+        assert ratios == (expected if detail == "full" else None)
         assert "measured" not in facts or set(facts["measured"]) == {"elapsed_s"}
         assert "speedup" not in text_of(reply)
         assert "faster" not in text_of(reply)
@@ -131,11 +133,13 @@ def test_many_baselines_and_long_reasons_fit() -> None:
 def test_reply_links_to_the_whole_result_and_to_a_log_only_where_there_is_one() -> None:
     result = bench_result()
     job = "kopt://jobs/job-20261122-101500-1a2b3c4d"
-    assert links_of(job_reply(done_job(result), "concise")) == [f"{job}/result"]
+    concise, full = (job_reply(done_job(result), detail) for detail in ("concise", "full"))
+    assert links_of(concise) == []
+    assert links_of(full) == [f"{job}/result"]
     check = result.check.model_copy(
         update={"compiled": result.check.compiled.model_copy(update={"log_path": "/tmp/x.log"})}
     )
-    logged = job_reply(done_job(result.model_copy(update={"check": check})), "concise")
+    logged = job_reply(done_job(result.model_copy(update={"check": check})), "full")
     assert links_of(logged) == [f"{job}/result", f"{job}/log"]
     assert "/tmp/x.log" not in text_of(logged)
 

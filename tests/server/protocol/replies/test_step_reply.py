@@ -61,13 +61,22 @@ def test_step_on_sim_shows_beam_failures_and_suggestions_and_calls_nothing_faste
     memory = next(one for one in facts["suggestions"] if one["kind"] == "memory")
     assert memory["techniques"] and memory["state"]
     assert memory["parents"] == [facts["beam"][0]["number"]]
-    expected = memory["expected_speed"]
-    assert expected["interval"][0] < expected["ratio"] < expected["interval"][1]
-    assert (expected["provenance"], expected["tries"]) == ("estimated", 0)
+    assert "untried there" in memory["text"] and "expected_speed" not in memory
     assert f"run_id={step.run}" in facts["next"]
-    assert facts["sources"] == f"kopt://runs/{step.run}/candidates/{{number}}"
+    assert facts["estimated_for"] == "B200 (sm_100a); nearer than 2% is a tie"
     assert "speedup" not in text_of(reply)
-    sound(job_reply(done_job(step), "full"), PAGE_TOKENS)
+    full = sound(job_reply(done_job(step), "full"), PAGE_TOKENS)
+    assert full["sources"] == f"kopt://runs/{step.run}/candidates/{{number}}"
+    whole = next(one for one in full["suggestions"] if one["kind"] == "memory")["expected_speed"]
+    assert whole["interval"][0] < whole["ratio"] < whole["interval"][1]
+    assert (whole["provenance"], whole["tries"]) == ("estimated", 0)
+
+
+def test_a_candidate_that_the_beam_keeps_has_its_time_there_alone(step: StepResult) -> None:
+    facts = sound(job_reply(done_job(step), "concise"))
+    kept = {row["number"] for row in facts["beam"]}
+    assert all(row["latency_us"] for row in facts["beam"])
+    assert not any("latency_us" in row for row in facts["candidates"] if row["number"] in kept)
 
 
 @pytest.mark.parametrize("detail", DETAILS)

@@ -105,6 +105,8 @@ class TensorAccuracy(Record):
     only (docs/correctness.md says why they cannot judge 4-bit output)."""
     l2_ratio: float | None
     """Relative L2 error divided by that of correct rounding; bf16 outputs only."""
+    worst_on: dict[str, str] = Field(default_factory=dict[str, str])
+    """By number the inputs that it is of, e.g. max_rel: `b8xh4096, tiny inputs, seed 2`."""
 
 
 class WorkloadCheck(Record):

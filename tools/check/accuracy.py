@@ -4,7 +4,7 @@ Differences are between dequantised values of the candidate and of the correctly
 code * scale, times what one unit of the codes is really worth.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -40,9 +40,27 @@ def worst_accuracy(measured: Iterable[TensorAccuracy]) -> tuple[TensorAccuracy, 
             max_rel=max(one.max_rel for one in runs),
             within_fixed_limits=all(one.within_fixed_limits for one in runs),
             l2_ratio=max((one.l2_ratio for one in runs if one.l2_ratio is not None), default=None),
+            worst_on=_worst_on(runs),
         )
         for tensor, runs in by_tensor.items()
     )
+
+
+def _worst_on(runs: Sequence[TensorAccuracy]) -> dict[str, str]:
+    """Return the inputs of the run that each worst number is of; none for a number that is 0."""
+    numbers = ("mismatch_fraction", "max_abs", "max_rel", "l2_ratio")
+    found: dict[str, str] = {}
+    for name in numbers:
+        worst = max(runs, key=lambda one: getattr(one, name) or 0.0)
+        if getattr(worst, name):
+            found |= {key: told for key, told in worst.worst_on.items() if key == name}
+    return found
+
+
+def on_inputs(measured: Iterable[TensorAccuracy], inputs: str) -> tuple[TensorAccuracy, ...]:
+    """Return the accuracy of one run with the inputs that it met, in words."""
+    told = dict.fromkeys(("mismatch_fraction", "max_abs", "max_rel", "l2_ratio"), inputs)
+    return tuple(one.model_copy(update={"worst_on": told}) for one in measured)
 
 
 def _measure(output: Output, outputs: Mapping[str, Output]) -> TensorAccuracy:

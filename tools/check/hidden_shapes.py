@@ -14,7 +14,7 @@ from typing import Literal
 from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.case import Case
 from kopt.kernels.compile_result import Build, CompileResult
-from kopt.kernels.domain import claims, named_where
+from kopt.kernels.domain import claims, named_where, narrowed_where
 from kopt.kernels.expressions import expression_names
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.plan_resolver import resolve_plan
@@ -221,6 +221,25 @@ def narrowing_note(case: Case, shape: str) -> Diagnostic:
         f" `where` claims it ({case.header.where})",
         line=case.header.lines.get("where"),
         hint=f'fix it there, or claim the named shapes only: where: "{claimed}"',
+    )
+
+
+def claim_note(case: Case, workload: str) -> Diagnostic:
+    """Return what to do about a candidate that failed at another workload than the one asked for.
+
+    Args:
+        case: The candidate; its header parses and claims several workloads.
+        workload: Where it failed.
+    """
+    assert case.header is not None
+    claimed = ", ".join(one.name for one in case.domain)
+    alone = narrowed_where(case.header, case.problem, (case.workload,))
+    return Diagnostic(
+        severity="note",
+        message=f"{workload} is not the workload that was asked for, but `where` claims it"
+        f" ({case.header.where}: {claimed})",
+        line=case.header.lines.get("where"),
+        hint=f'fix it there, or claim {case.workload.name} alone: where: "{alone}"',
     )
 
 

@@ -20,7 +20,7 @@ from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.tools.devices.device import Device, ExecutionOutcome, ExecutionRequest, Program
 
-from .accuracy import measure_accuracy
+from .accuracy import measure_accuracy, on_inputs
 from .case_data import CaseData
 from .cases import InputCase, Run, is_large
 from .judge import judge
@@ -93,7 +93,8 @@ def _judged_run(shared: SharedCase, run: Run, device: Device) -> JudgedRun:
     judgement = judge(data, outcome.outputs, run.poison)
     finding = judgement.finding
     if finding is None:
-        return JudgedRun(Status.PASSED, outcome, accuracy=measure_accuracy(judgement.outputs))
+        measured = on_inputs(measure_accuracy(judgement.outputs), shared.case.label)
+        return JudgedRun(Status.PASSED, outcome, accuracy=measured)
     early = explain_early_read(request, data, device)
     if early is not None:
         refusal = _refusal(shared, run, outcome, finding)

@@ -24,7 +24,7 @@ from kopt.tools.devices.device import Device, ExecutionOutcome, Program
 
 from .cases import HIDDEN_SEEDS, Seeds, plan_cases, without_known
 from .hidden_seeds import draw_hidden_seeds
-from .hidden_shapes import draw_hidden_shapes, narrowing_note
+from .hidden_shapes import claim_note, draw_hidden_shapes, narrowing_note
 from .oracle_memory import refuse_too_large
 from .race_check import run_with_race_check
 from .request import CheckPlans, CheckRequest, cubin_paths, make_plans
@@ -103,8 +103,15 @@ def _told(case: Case, result: BatchResult) -> BatchResult:
     """Return the result with what to do where a drawn shape failed, or the reference kernel."""
     notes: list[Diagnostic] = []
     failed = [one for one in result.hidden_shapes if one.status is not Status.PASSED]
+    elsewhere = [
+        one.workload
+        for one in result.workloads
+        if one.status is not Status.PASSED and one.workload != case.workload.name
+    ]
     if failed:
         notes.append(narrowing_note(case, failed[-1].workload))
+    elif elsewhere:
+        notes.append(claim_note(case, elsewhere[-1]))
     if result.status is Status.INCORRECT and case.is_reference:
         notes.append(_REFERENCE_IS_WRONG)
     return replace(result, diagnostics=(*result.diagnostics, *notes))

@@ -182,7 +182,21 @@ def _accuracy_row(entry: TensorAccuracy) -> Facts:
         max_abs=entry.max_abs,
         max_rel=entry.max_rel,
         l2_ratio=entry.l2_ratio,
+        worst_on=_worst_words(entry),
     )
+
+
+_NUMBERS = {"mismatch_fraction": "differing_fraction"}
+
+
+def _worst_words(entry: TensorAccuracy) -> str:
+    """Return the inputs that the worst numbers are of, each once with its numbers."""
+    by_inputs: dict[str, list[str]] = {}
+    for name, inputs in entry.worst_on.items():
+        by_inputs.setdefault(inputs, []).append(_NUMBERS.get(name, name))
+    if len(by_inputs) == 1:
+        return next(iter(by_inputs))
+    return "; ".join(f"{', '.join(names)}: {inputs}" for inputs, names in by_inputs.items())
 
 
 def _full_facts(result: CheckResult) -> Facts:

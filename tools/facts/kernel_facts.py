@@ -28,6 +28,11 @@ HOW_TO_WRITE = (
     " tune ({BLOCK: [128, 256]}: the first is the default, each is a macro), launch (kernel, grid,"
     " block, args, smem). args are tensors, axes and scalars in the order of the parameters of an"
     ' extern "C" __global__ function; grid and block are expressions over axes and tune names.'
+    ' where: "H == 8192" narrows the shapes that it claims (default all; a full check runs them all'
+    " and drawn ones); specialize: [H] makes KOPT_H a constant. A launch also takes pdl: true,"
+    ' cluster: 8, smem; scratch: {part: {dtype: float32, shape: "B, 4", init: zero}} is memory'
+    " between launches. Includes: CUDA's headers and <kopt/...> (global_access, cp_async, mbarrier,"
+    " bulk_copy, cluster_exchange, griddepcontrol, float2_math, nvfp4_utils)."
 )
 _SOURCE = "data sheet and programming guide; null_kernel_us"
 

@@ -37,7 +37,8 @@ def check_next(result: CheckResult) -> str:
             full = same_call("check_correctness", result, device, "level=full")
             return f"Call benchmark for its speed; before it is used, call {full}."
         return f"Call {same_call('benchmark', result, device)}."
-    return mend_and_call("check_correctness", result, device)
+    level = ("level=full",) if result.level == "full" else ()
+    return mend_and_call("check_correctness", result, device, *level)
 
 
 def bench_next(result: BenchResult) -> str:

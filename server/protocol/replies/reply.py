@@ -33,6 +33,8 @@ from .next_steps import bench_next, check_next, compile_next, profile_next, tabl
 from .step_reply import step_facts, step_next
 
 _ASK_AGAIN_S = 45
+_CLAIMED = 6
+"""Workloads of a header that are named."""
 REST = "job_wait with this job_id and detail=full"
 UNREADABLE = "its result was written by another version of kopt and cannot be summed up"
 
@@ -103,7 +105,8 @@ def _result_reply(
 def _facts_and_next(result: StageResult, detail: Detail) -> tuple[Facts, str]:
     match result:
         case CompileResult():
-            return slimmed(compile_facts(result, detail), detail), compile_next(result)
+            facts = compile_facts(result, detail) | _claims(result)
+            return slimmed(facts, detail), compile_next(result)
         case CheckResult():
             return slimmed(check_facts(result, detail), detail), check_next(result)
         case BenchResult():
@@ -114,6 +117,15 @@ def _facts_and_next(result: StageResult, detail: Detail) -> tuple[Facts, str]:
             return table_facts(result, detail), table_next(result)
         case StepResult():
             return step_facts(result, detail), step_next(result)
+
+
+def _claims(result: CompileResult) -> Facts:
+    """Return the workloads that the header claims, where it claims more than the one asked for."""
+    names = list(dict.fromkeys(name for build in result.builds for name in build.workloads))
+    if len(names) < 2:
+        return {}
+    shown = ", ".join(names[:_CLAIMED]) + (", ..." if len(names) > _CLAIMED else "")
+    return {"claims": f"{shown}: `where` holds for all, so a full check runs them all"}
 
 
 def slimmed(facts: Facts, detail: Detail) -> Facts:

@@ -72,7 +72,7 @@ async def session(client: Client, count: Count, folder: Path) -> list[tuple[str,
         loop = asyncio.get_running_loop()
         began = loop.time()
         reply = await client.call_tool(tool, arguments)
-        facts = reply.structured_content or {}
+        facts: dict[str, Any] = reply.structured_content or {}
         while facts.get("status") in ("queued", "running"):
             reply = await client.call_tool("job_wait", {"job_id": facts["job_id"]})
             facts = reply.structured_content or {}

@@ -92,7 +92,7 @@ def resolved(arguments: Asked, options: ServeOptions, owner: str) -> Work:
     known_kernel(arguments.kernel, options.settings)
     if isinstance(arguments, CompileWork):
         known["arch"] = chosen_archs(arguments.arch)
-    elif isinstance(arguments, CheckWork | BenchWork | ProfileWork):
+    else:
         known["device"] = chosen_device(arguments.device, options)
         known["arch"] = chosen_arch(arguments.arch)
     return arguments.model_copy(update=known)

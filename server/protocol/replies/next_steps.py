@@ -74,7 +74,7 @@ def profile_next(result: ProfileResult) -> str:
     named = chain.from_iterable((*best, *limit, *(suspect.families for suspect in ordered)))
     families = list(dict.fromkeys(named))[:3]
     strategy = f" of the family {' or '.join(families)}" if families else ""
-    check = f"check_correctness with kernel={result.kernel}"
+    check = ", ".join((f"check_correctness with kernel={result.kernel}", *arch_argument(result)))
     return f"Write a candidate{strategy} and call {check} and its source."
 
 

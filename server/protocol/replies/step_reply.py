@@ -36,7 +36,7 @@ def step_facts(result: StepResult, detail: Detail) -> Facts:
     elif result.bottleneck_problem is not None:
         bottleneck = {"provenance": "unavailable", "reason": result.bottleneck_problem}
     is_full = detail == "full"
-    kept = set() if is_full else {one.seq for one in result.beam}
+    kept = frozenset[int]() if is_full else frozenset(one.seq for one in result.beam)
     facts = _head(result, detail)
     stepped = tuple(_stepped(one, kept) for one in result.candidates)
     facts |= given(candidates=Listing(stepped, most=6))

@@ -14,8 +14,8 @@ WINNER = "kopt://docs/kernels/problems/silu_and_mul/winners/silu_and_mul.sm_90a.
 ROOT = Path(__file__).parents[3]
 
 
-def reader(home: Path, owner: str = "", **fields: tuple[str, ...]) -> Reader:
-    return Reader(ServeOptions(Settings(home=home, **fields)), owner)
+def reader(home: Path, owner: str = "", without: tuple[str, ...] = ()) -> Reader:
+    return Reader(ServeOptions(Settings(home=home, without_sources=without)), owner)
 
 
 def test_a_shipped_winner_is_read_whole(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_a_shipped_winner_is_read_whole(tmp_path: Path) -> None:
 
 
 def test_what_a_study_hides_is_hidden_by_address_too(tmp_path: Path) -> None:
-    hidden = reader(tmp_path, without_sources=("winners",))
+    hidden = reader(tmp_path, without=("winners",))
     for address in (WINNER, WINNER.replace("docs/kernels", "docs/winners:kernels")):
         with pytest.raises(ToolError, match="hidden from this process by KOPT_WITHOUT_SOURCES"):
             hidden.text("", address)

@@ -70,8 +70,8 @@ async def test_the_first_message_of_progress_names_the_job(tmp_path: Path) -> No
     jobs.progress = (Progress(done=1, total=3, message="one"), Progress(done=2, message="two"))
     told: list[tuple[float | None, str | None]] = []
 
-    async def hear(done: float, total: float | None, message: str | None) -> None:
-        del done
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        del progress
         told.append((total, message))
 
     async with connected(serve_options(tmp_path), jobs) as client:

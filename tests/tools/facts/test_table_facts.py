@@ -100,5 +100,4 @@ def test_twenty_four_choices_cost_about_600_tokens() -> None:
         for n in range(24)
     ]
     reply = job_reply(done_job(table(*rows)), "concise")
-    sound(reply, 900)
-    assert len((reply.structured_content or {})["estimated"]["fastest_first"]) == 24
+    assert len(sound(reply, 900)["estimated"]["fastest_first"]) == 24

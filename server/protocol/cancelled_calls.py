@@ -1,10 +1,12 @@
 """Calls that wait for jobs, and what becomes of a job when its client cancels the call.
 
 Over stdio a cancelled call ends its job within a second, unless another call waits for the same
-job: nobody wants the result. A connection that is lost is no wish: that job goes on. Over HTTP the
-two cannot be told apart, and request ids are chosen by each client: there jobs go on as well.
+job: nobody wants the result. A connection that is lost, or a client that waits no longer than its
+own limit, is no wish: those jobs go on. Over HTTP they cannot be told apart, and request ids are
+chosen by each client: there jobs go on as well.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -16,6 +18,8 @@ from mcp.server.mcpserver import Context
 from kopt.config.errors import KoptError
 from kopt.server.jobs.jobs import Jobs
 
+_TOO_LONG = re.compile(r"time[d ]*[ -]?out", re.IGNORECASE)
+"""The reason that a client gives where its own limit ended the call: the SDKs say `timed out`."""
 _REMEMBERED = 64
 """Calls that were ended from outside, whose cancellation may still be told."""
 
@@ -59,7 +63,10 @@ def cancelling(calls: WaitingCalls, jobs: Jobs) -> ServerMiddleware[Any]:
     async def watch(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         result = await call_next(ctx)
         if ctx.method == "notifications/cancelled" and ctx.request is None:
-            job_id = calls.unwanted(str((ctx.params or {}).get("requestId")))
+            told = ctx.params or {}
+            if _TOO_LONG.search(str(told.get("reason"))):
+                return result
+            job_id = calls.unwanted(str(told.get("requestId")))
             if job_id is not None:
                 with suppress(KoptError):  # swept, or of a server that only watches
                     await jobs.cancel(job_id)

@@ -207,17 +207,16 @@ async def test_progress_reaches_the_client_that_waits(mode: str, tmp_path: Path)
 
     async with connected(serve_options(tmp_path), jobs, mode) as client:
         await client.call_tool("compile", GOOD, progress_callback=hear)
-    assert heard == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
+    first = "job-20260101-000000-00000000: step 1"
+    assert heard == [(1, 3, first), (2, 3, "step 2"), (3, 3, "step 3")]
 
 
-@pytest.mark.parametrize("mode", ERAS)
-async def test_job_outlives_the_call_and_the_client_that_began_it(
-    mode: str, tmp_path: Path
-) -> None:
+async def test_job_outlives_the_call_and_the_client_that_began_it(tmp_path: Path) -> None:
+    # In memory a call of this era ends without a word, as where a connection is lost.
     jobs = ScriptedJobs()
     jobs.go.clear()
     options = serve_options(tmp_path)
-    async with connected(options, jobs, mode) as client:
+    async with connected(options, jobs) as client:
         call = asyncio.create_task(client.call_tool("compile", GOOD))
         await until(lambda: jobs.waiting == 1)
         call.cancel()
@@ -225,14 +224,14 @@ async def test_job_outlives_the_call_and_the_client_that_began_it(
             await call
         await until(lambda: jobs.waiting == 0)
     jobs.go.set()
-    async with connected(options, jobs, mode) as another:
+    async with connected(options, jobs) as another:
         reply = await another.call_tool("job_wait", {"job_id": "job-20260101-000000-00000000"})
     assert jobs.cancelled == set()
     assert facts_of(reply)["status"] == "compile_error"
 
 
 @pytest.mark.parametrize("tool", ["job_wait", "job_cancel"])
-@pytest.mark.parametrize("job_id", ["job-20260101-000000-ffffffff", "../../etc/passwd", "", "x\0y"])
+@pytest.mark.parametrize("job_id", ["job-20260101-000000-ffffffff", "../../etc/passwd", "x\0y"])
 async def test_unknown_job_is_refused(tool: str, job_id: str, tmp_path: Path) -> None:
     async with connected(serve_options(tmp_path), ScriptedJobs()) as client:
         reply = await client.call_tool(tool, {"job_id": job_id})

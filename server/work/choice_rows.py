@@ -101,7 +101,7 @@ def _choices(work: TableWork, site: WorkSite) -> Iterator[_Choice]:
 
 
 def _profiled(one: _Choice, opened: OpenedDevice, site: WorkSite) -> TableRow:
-    request = ProfileRequest(one.case, counters=False, progress=ignore)
+    request = ProfileRequest(one.case, counters=False, suspects=False, progress=ignore)
     result = stages.profile(request, opened, site.settings)
     row = choice_row(dict(one.case.tune), result, is_default=one.is_default)
     return _named(row, one)

@@ -63,19 +63,21 @@ class LinedInstruction:
         return "; ".join((*parts, f"stall {self.stall}"))
 
 
-def lined_instructions(
-    cubin: bytes, toolchain: FoundToolchain, settings: Settings
-) -> Mapping[str, tuple[LinedInstruction, ...]] | None:
+Listing = Mapping[str, tuple[LinedInstruction, ...]]
+"""Instructions by kernel."""
+
+
+def lined_instructions(cubin: bytes, toolchain: FoundToolchain, settings: Settings) -> Listing:
     """Return the instructions of every kernel in a cubin with lines, without padding at the end.
 
-    None where no nvdisasm is installed.
+    Empty where no nvdisasm is installed.
 
     Raises:
         InfraError: nvdisasm cannot read a cubin of its own toolkit.
     """
     text = run_nvdisasm(cubin, toolchain, settings, ("-gi",))
     if text is None:
-        return None
+        return {}
     code = read_cubin(cubin).code
     found: dict[str, tuple[LinedInstruction, ...]] = {}
     for name, rows in _kernels(text).items():

@@ -4,10 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from kopt.config.errors import ToolError
-from kopt.config.settings import Settings
 from kopt.kernels.profile_result import MachineExcerpt
-from kopt.tools.cuda.lined_listing import LinedInstruction, lined_instructions
-from kopt.tools.cuda.toolchain import find_toolchain
+from kopt.tools.cuda.lined_listing import LinedInstruction, Listing
 from kopt.tools.estimate.machine.stage import FollowedPlan
 
 from .launchable import Launchable
@@ -43,7 +41,7 @@ def refuse_unclear(asked: str) -> None:
 
 
 def machine_excerpt(
-    launchable: Launchable, asked: str, followed: FollowedPlan | None, settings: Settings
+    launchable: Launchable, asked: str, followed: FollowedPlan, listing: Listing
 ) -> MachineExcerpt:
     """Return the instructions of a line or of the hottest block, with what they wait for.
 
@@ -51,16 +49,11 @@ def machine_excerpt(
         launchable: What was compiled.
         asked: `hot`, or the number of a line.
         followed: The ways of warps, which say how often each instruction is run.
-        settings: Where the compiler and nvdisasm are.
+        listing: The machine code of its kernels, with lines.
 
     Raises:
-        ToolError: No instruction came of the line, or this machine has no nvdisasm.
-        InfraError: nvdisasm cannot read a cubin of its own toolkit.
+        ToolError: No instruction came of the line.
     """
-    lined = launchable.lined_cubin(settings)
-    listing = lined_instructions(lined or launchable.cubin, find_toolchain(settings), settings)
-    if listing is None:
-        raise ToolError("machine code cannot be shown: nvdisasm is not installed here")
     kernels = dict.fromkeys(launch.kernel for launch in launchable.plan.launches)
     code = {name: listing[name] for name in kernels if name in listing}
     part = _hottest(code, followed) if asked == HOTTEST else _of_line(code, int(asked))
@@ -101,7 +94,7 @@ def _of_line(code: dict[str, tuple[LinedInstruction, ...]], line: int) -> _Part:
     raise ToolError(f"no instruction came of line {line}; lines with some: {known}")
 
 
-def _hottest(code: dict[str, tuple[LinedInstruction, ...]], followed: FollowedPlan | None) -> _Part:
+def _hottest(code: dict[str, tuple[LinedInstruction, ...]], followed: FollowedPlan) -> _Part:
     """Return the block with the most instructions run, by the ways of the warps of one SM."""
     runs = _runs(followed)
     best: tuple[int, str, list[int]] | None = None
@@ -119,10 +112,10 @@ def _hottest(code: dict[str, tuple[LinedInstruction, ...]], followed: FollowedPl
     return _Part(function, f"hottest block, {len(block)} instructions{share}", tuple(block))
 
 
-def _runs(followed: FollowedPlan | None) -> dict[str, Counter[int]]:
-    """Return how often each address is run, by function; nothing where no way was followed."""
+def _runs(followed: FollowedPlan) -> dict[str, Counter[int]]:
+    """Return how often each address is run, by function."""
     runs: dict[str, Counter[int]] = {}
-    for timed in () if followed is None else followed.launches:
+    for timed in followed.launches:
         path = timed.path
         counts = runs.setdefault(path.launch.kernel, Counter[int]())
         for block in path.followed.values():

@@ -27,8 +27,8 @@ from kopt.kernels.record import Diagnostic
 from kopt.kernels.roofline import ByteModel, roofline, workload_bytes
 from kopt.kernels.status import Status
 from kopt.kernels.time_estimate import TimeEstimate
-from kopt.tools.cuda.code_lines import read_lines
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.cuda.lined_listing import lined_instructions
 from kopt.tools.cuda.occupancy import launch_occupancy
 from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.devices.device import Device, ExecutionOutcome, ExecutionRequest, Program
@@ -118,14 +118,16 @@ def profile_candidate(
     followed = follow_plan(launchable.build, launchable.plan, gpu, model, settings)
     estimate = estimate_followed(followed, launchable.plan, gpu, (model, counters))
     profiled = base.model_copy(update=_facts(launchable, counters, on_gpu, estimate))
+    if request.suspects or request.sass:
+        request.progress("reading the machine code")
+        lined = launchable.lined_cubin(settings) or launchable.cubin
+        listing = lined_instructions(lined, find_toolchain(settings), settings)
     if request.suspects:
-        lined = launchable.lined_cubin(settings)
-        lines = {} if lined is None else read_lines(lined, find_toolchain(settings), settings)
-        found = find_suspects(SuspectEvidence(profiled, estimate, gpu.sm_count), followed, lines)
+        evidence = SuspectEvidence(profiled, estimate, gpu.sm_count)
+        found = find_suspects(evidence, followed, listing)
         profiled = profiled.model_copy(update={"suspects": found})
     if request.sass:
-        request.progress("reading the machine code")
-        excerpt = machine_excerpt(launchable, request.sass, followed, settings)
+        excerpt = machine_excerpt(launchable, request.sass, followed, listing)
         profiled = profiled.model_copy(update={"machine_code": excerpt})
     if uncounted is not None:
         diagnostics = (*profiled.diagnostics, uncounted)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from kopt.kernels.profile_result import Suspect, SuspectName
 from kopt.kernels.time_estimate import TimeEstimate
-from kopt.tools.cuda.code_lines import LineTable
+from kopt.tools.cuda.lined_listing import Listing
 from kopt.tools.estimate.machine.machine_time import TimedLaunch
 from kopt.tools.estimate.machine.stage import FollowedPlan
 from kopt.tools.estimate.machine.timing_constants import Clocks
@@ -52,14 +52,14 @@ class _Gain:
 
 
 def find_suspects(
-    evidence: SuspectEvidence, followed: FollowedPlan, lines: LineTable
+    evidence: SuspectEvidence, followed: FollowedPlan, listing: Listing
 ) -> tuple[Suspect, ...]:
     """Return what may hold the candidate back, the largest estimated gain first.
 
     Args:
         evidence: The estimate, and the numbers behind suspects.
         followed: The same plan as it was followed.
-        lines: Of its kernels; may be empty.
+        listing: Its machine code with lines; may be empty.
     """
     estimate = evidence.estimate
     gains: dict[SuspectName, list[_Gain]] = {"launch_latency": [], "several_launches": []}
@@ -67,7 +67,7 @@ def find_suspects(
         launch = replace(whole, most_steps=min(whole.most_steps, MOST_STEPS))
         told = Told(launch, launch.time(Clocks()))
         scale = us / told.time.us
-        for name, gain in _gains(told, lines).items():
+        for name, gain in _gains(told, listing).items():
             gains.setdefault(name, []).append(_Gain(gain.us * scale, gain.line))
     launch_us = [one.parts_us["launch"] for one in estimate.launches]
     gains["launch_latency"].append(_Gain(sum(launch_us)))
@@ -86,22 +86,22 @@ def _longest(followed: FollowedPlan, estimate: TimeEstimate) -> list[tuple[Timed
     return sorted(found.values(), key=lambda pair: -pair[1])[:MOST_LAUNCHES]
 
 
-def _gains(told: Told, lines: LineTable) -> dict[SuspectName, _Gain]:
+def _gains(told: Told, listing: Listing) -> dict[SuspectName, _Gain]:
     """Return what one launch gains without each."""
     found: dict[SuspectName, _Gain] = {}
     for name, ask in _WITHOUT.items():
         without = ask(told)
         if without is not None:
             us = told.time.us - without.us(told.launch)
-            found[name] = _Gain(us, _line(told.launch, without.places, lines))
+            found[name] = _Gain(us, _line(told.launch, without.places, listing))
     found["trigger_latency"] = _Gain(told.time.us - told.time.triggered_us)
     return found
 
 
-def _line(launch: TimedLaunch, places: Mapping[int, float], lines: LineTable) -> int | None:
+def _line(launch: TimedLaunch, places: Mapping[int, float], listing: Listing) -> int | None:
     """Return the line at which most of a trait is."""
     path = launch.path
-    known = lines.get(path.launch.kernel, {})
+    known = {one.address: one.line for one in listing.get(path.launch.kernel, ())}
     amounts: dict[int, float] = {}
     for index, amount in places.items():
         line = known.get(path.code[index].address)

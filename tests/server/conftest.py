@@ -25,8 +25,9 @@ def kopt(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, shared_home: Path
 ) -> Kopt:
     """Return a function that runs `kopt WORDS` with its state in a temporary folder."""
-    # What the runs of one test have learned would advise those of the next.
-    shutil.rmtree(shared_home / "knowledge", ignore_errors=True)
+    # What the runs of one test have learned or promoted would change those of the next.
+    for folder in ("knowledge", "winners"):
+        shutil.rmtree(shared_home / folder, ignore_errors=True)
     monkeypatch.setenv("KOPT_HOME", str(shared_home))
     monkeypatch.delenv("KOPT_PROBLEMS", raising=False)
 

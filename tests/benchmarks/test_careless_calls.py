@@ -1,6 +1,6 @@
 """Careless calls are answered as the rules of benchmarks/careless_calls.py ask.
 
-Slow: 130 calls, of which some compile.
+Slow: some of the calls compile.
 """
 
 from pathlib import Path
@@ -13,7 +13,7 @@ from support.built_docs import copy_docs
 from support.shared_caches import share_caches
 
 
-@pytest.mark.slow  # 130 calls, of which some compile
+@pytest.mark.slow  # some of the calls compile
 def test_careless_calls_are_answered_by_what_to_do(
     tmp_path: Path, shared_caches: Path, built_docs: Path
 ) -> None:

@@ -59,7 +59,7 @@ async def test_argument_that_resembles_none_is_answered_with_all(tmp_path: Path)
     ("tool", "arguments", "expected"),
     [
         ("compile", {"source": "x"}, "kernel is missing: Kernel id, from list_kernels"),
-        ("job_wait", {}, "job_id is missing"),
+        ("job_cancel", {}, "job_id is missing"),
         ("check_correctness", {**GOOD, "level": "ful"}, "level is 'ful', did you mean full?"),
         ("compile", {**GOOD, "detail": "all"}, "detail is 'all', allowed: concise, full"),
         ("compile", {**GOOD, "wait_s": 51}, "wait_s is 51: at most 50 is expected"),
@@ -68,7 +68,7 @@ async def test_argument_that_resembles_none_is_answered_with_all(tmp_path: Path)
         ("compile", {**GOOD, "arch": "sm_90a"}, "arch is 'sm_90a': a list is"),
         ("check_correctness", {**GOOD, "seeds": []}, "seeds is []: at least one is expected"),
         ("check_correctness", {**GOOD, "seeds": [-1]}, "seeds[0] is -1"),
-        ("search_docs", {"query": ""}, "query is '': at least 1 character is"),
+        ("search_docs", {"query": ""}, "got neither"),
         ("search_docs", {"query": "x", "k": 0}, "k is 0"),
         ("list_kernels", {"limit": 1000}, "limit is 1000"),
         ("list_kernels", {"offset": -1}, "offset is -1"),

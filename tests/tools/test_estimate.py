@@ -120,6 +120,11 @@ def test_loop_that_data_ends_takes_as_long_as_its_counted_bytes_say(settings: Se
     assert any("ends where data says" in text for text in short.missing)
 
 
+def test_busiest_sm_keeps_its_time_where_others_have_less_to_do(copy: FollowedKernel) -> None:
+    asked = round(copy.way.launches[0].path.asked_bytes)
+    assert copy.estimate(counted(asked // 2)).latency_us == copy.estimate().latency_us
+
+
 def test_scratch_that_is_zeroed_costs_an_empty_launch(copy: FollowedKernel) -> None:
     sums = Scratch(name="sums", dtype="float32", shape=(8,), init="zero")
     zeroed = replace(copy, plan=copy.plan.model_copy(update={"scratch": (sums,)})).estimate()

@@ -44,7 +44,9 @@ def counted_excess(followed: FollowedPlan, counters: ExecutionCounters | None) -
     """Return how much work there is for that which was followed, by the bytes; 1 where they agree.
 
     They differ where a way was cut, a loop ends where data says, or work is behind a branch on
-    data. Bulk copies are counted and not followed: with them nothing is said.
+    data. Less than was followed can only be for a loop whose end was guessed: else it is that the
+    busiest SM, which is followed, has more to do than others. Bulk copies are counted and not
+    followed: with them nothing is said.
     """
     paths = [one.path for one in followed.launches]
     copies = any(one.operation in _BULK for path in paths for one in path.code)
@@ -53,4 +55,6 @@ def counted_excess(followed: FollowedPlan, counters: ExecutionCounters | None) -
     asked = sum(path.asked_bytes for path in paths)
     counted = sum(one.load_bytes + one.store_bytes for one in counters.traffic.values())
     excess = counted / asked if asked and counted else 1.0
+    if excess < 1.0 and not any(path.has_open_loop for path in paths):
+        return 1.0
     return 1.0 if 1 / _NOTICED < excess < _NOTICED else excess

@@ -63,7 +63,7 @@ class TimedLaunch:
         """
         memory = memory_share(self.gpu, share or self._share, clocks, self._first_touches)
         blocks = min(work.resident, len(work.blocks))
-        memory.l1_sectors -= blocks * self.smem_bytes // SECTOR_BYTES
+        memory.l1_sectors -= min(memory.l1_sectors, blocks * self.smem_bytes // SECTOR_BYTES)
         timing = time_sm(work, memory)
         us = 1 / self.gpu.clock_mhz
         if not self.path.launch.pdl:

@@ -92,6 +92,20 @@ def test_way_that_does_not_end_is_cut_and_said_so(settings: Settings) -> None:
     assert followed(endless, settings).launches[0].path.is_cut
 
 
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a"])
+def test_loop_over_the_size_of_the_block_runs_as_often_as_it_does(
+    arch: str, settings: Settings
+) -> None:
+    body = """
+#pragma unroll 1
+  for (int i = threadIdx.x; i < H; i += blockDim.x) out[i] = input[i];
+"""
+    launch = followed(body, settings, arch).launches[0]
+    stores = [v for v in launch.path.followed[0][0] if launch.path.code[v.index].operation == "STG"]
+    assert len(stores) == 14336 // 256
+    assert not launch.path.has_open_loop
+
+
 def test_loop_that_data_ends_is_told(settings: Settings) -> None:
     body = """
   int n = 0;

@@ -21,7 +21,7 @@ MASK = 0xFFFFFFFF
 LANES: Words = np.arange(WARP, dtype=np.int64)
 ALL: Flags = np.ones(WARP, dtype=np.bool_)
 _REGISTER = re.compile(r"(U?R)(\d+|Z)")
-_CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+)\]")
+_CONSTANT = re.compile(r"c\[0x0\](\[[^\]]+\])")
 _PREDICATE = re.compile(r"!?U?P[\dT]")
 _SCALES = {"": 1, "64": 1, "U32": 1, "X4": 4, "X8": 8, "X16": 16}
 """What a register of an address counts for, by its suffix."""
@@ -84,9 +84,9 @@ class Lanes:
         return value
 
     def _plain(self, text: str) -> Words | None:
-        constant = _CONSTANT.fullmatch(text)
-        if constant is not None:
-            found = self.constants.get(int(constant[1], 16))
+        if _CONSTANT.fullmatch(text):
+            offset = self.constant_offset(text)
+            found = None if offset is None else self.constants.get(offset)
             return None if found is None else filled(found)
         register = _REGISTER.fullmatch(text)
         if register is not None:
@@ -96,11 +96,19 @@ class Lanes:
         except ValueError:
             return _as_float(text)
 
+    def constant_offset(self, operand: str) -> int | None:
+        """Return the offset in bytes in constant bank 0 of `c[0x0][0x228]` or `c[0x0][RZ+0x4]`.
+
+        None for other operands, and where a register that is not known, or differs, chooses it.
+        """
+        constant = _CONSTANT.fullmatch(operand)
+        offsets = None if constant is None else self.address(constant[1])
+        return None if offsets is None or np.ptp(offsets) else int(offsets[0])
+
     def double(self, operand: str) -> Words | None:
         """Return the 64 bits of a pair of registers or constants; None if one is unknown."""
-        constant = _CONSTANT.fullmatch(operand)
-        if constant is not None:
-            offset = int(constant[1], 16)
+        offset = self.constant_offset(operand)
+        if offset is not None:
             low, high = self.constants.get(offset), self.constants.get(offset + 4)
             known = low is not None and high is not None
             return np.full(WARP, low | high << 32, np.int64) if known else None  # type: ignore[operator]

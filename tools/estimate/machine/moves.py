@@ -1,6 +1,5 @@
 """What moves, conversions and special registers do, and which registers any other write forgets."""
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,11 +69,10 @@ def load_constant(lanes: Lanes, one: Instruction, active: Flags) -> None:
     if count == 1:
         lanes.write(name, lanes.word(source), active)
         return
-    match = re.fullmatch(r"(c\[0x0\]\[)(0x[0-9a-f]+)\]", source)
+    offset = lanes.constant_offset(source)
     for place in range(count):
-        word = (
-            None if match is None else lanes.word(f"{match[1]}{int(match[2], 16) + 4 * place:#x}]")
-        )
+        known = None if offset is None else lanes.constants.get(offset + 4 * place)
+        word = None if known is None else filled(known)
         lanes.write(register_after(name, place), word, active)
 
 

@@ -63,5 +63,5 @@ def _beside(time_us: float, known: BestKnown, resolution: float) -> str:
     name = f"the best known, {known.label}, {known_us:.4g} us"
     ratio = known_us / time_us
     if max(ratio, 1.0 / ratio) <= 1.0 + resolution:
-        return f"a tie with {name} (nearer than {resolution:.0%})"
+        return f"a tie with {name} (nearer than {100 * resolution:g}%)"
     return f"{ratio:.2f}x the speed of {name}"

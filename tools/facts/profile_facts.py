@@ -137,7 +137,7 @@ def _estimate(estimate: TimeEstimate, detail: Detail) -> Facts:
     return {
         "latency_us": estimate.latency_us,
         "interval": f"{least:.3g} to {most:.3g} us at {estimate.interval_rate:.0%}",
-        "ties_within": f"{estimate.resolution:.0%}",
+        "ties_within": f"{100 * estimate.resolution:g}%",
         "dominant": estimate.dominant,
         "parts_us": parts_words(estimate),
         **given(

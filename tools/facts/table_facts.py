@@ -46,10 +46,8 @@ def _tie_words(table: ChoiceTable) -> str | None:
     tied = table.tied_with_first
     if not tied:
         return None
-    resolution = table.rows[0].resolution or 0.0
-    return (
-        f"the first {tied + 1} are a tie: estimates nearer than {resolution:.0%} are not told apart"
-    )
+    nearer = f"{100 * (table.rows[0].resolution or 0.0):g}%"
+    return f"the first {tied + 1} are a tie: estimates nearer than {nearer} are not told apart"
 
 
 def _baseline(table: ChoiceTable) -> str | None:

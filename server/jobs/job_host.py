@@ -73,9 +73,6 @@ class JobHost:
     async def submit(self, work: Work, caller: str, owner: str = "") -> str:
         """Queue `work` and return the id of its job, which is on the disk by then.
 
-        Where the same work of this owner is under way, or its result would be the same, it is the
-        id of that job.
-
         Args:
             work: The work to do.
             caller: The caller's name, for its turns.
@@ -88,6 +85,10 @@ class JobHost:
         self._asked.set()
         # Shielded: a caller that leaves in this moment must not leave a job that no process runs.
         return await asyncio.shield(self._spawn(self._submit(work, caller, owner)))
+
+    async def joined(self, work: Work, owner: str = "") -> str | None:
+        """Return the job of this server that does, or did, the same work; None for a new one."""
+        return await self._same.joined(work, owner, self.view)
 
     async def wait(self, job_id: str, wait_s: float, watch: Watch | None = None) -> JobView:
         """Return the job when it is over, or as it stands after `wait_s`.
@@ -168,8 +169,6 @@ class JobHost:
         return await readable(ids, self.view)
 
     async def _submit(self, work: Work, caller: str, owner: str) -> str:
-        if (known := await self._same.joined(work, owner, self.view)) is not None:
-            return known
         new = waiting_work(caller, work)
         refuse_if_full(self._waiting(), new)
         self._arriving.append(new)  # others are asked for while this one is written

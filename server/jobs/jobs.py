@@ -104,6 +104,10 @@ class Jobs(Protocol):
         """Return the id of a new job of `owner`, which is on disk by then."""
         ...
 
+    async def joined(self, work: Work, owner: str = "") -> str | None:
+        """Return the job of this server that does, or did, the same work; None for a new one."""
+        ...
+
     async def wait(self, job_id: str, wait_s: float, watch: Watch | None = None) -> JobView:
         """Return the job once it is over, or as it stands after `wait_s` seconds.
 
@@ -149,6 +153,10 @@ class WatchedJobs:
         """
         del work, caller, owner
         raise ToolError("this server was started with --read-only: it compiles and runs nothing")
+
+    async def joined(self, work: Work, owner: str = "") -> None:
+        """Return None: nothing was begun here."""
+        del work, owner
 
     async def wait(self, job_id: str, wait_s: float, watch: Watch | None = None) -> JobView:
         """Return the job once another server has ended it, or as it stands after `wait_s`."""

@@ -18,8 +18,13 @@ class OwnedJobs:
         self._owner = owner
 
     async def submit(self, work: Work, caller: str) -> str:
-        """Queue `work` as a job of this owner and return its id."""
-        return await self._jobs.submit(work, caller, self._owner)
+        """Queue `work` as a job of this owner and return its id, or that of the job that it joins.
+
+        The very same work of this owner is joined where it is under way, or where its result would
+        be the same (`same_work.py`).
+        """
+        joined = await self._jobs.joined(work, self._owner)
+        return joined or await self._jobs.submit(work, caller, self._owner)
 
     async def wait(self, job_id: str, wait_s: float, watch: Watch | None = None) -> JobView:
         """Return the job when it is over, or as it stands after `wait_s`."""

@@ -159,30 +159,20 @@ def _retired(one: Retirement) -> Facts:
 
 
 def _suggestion(one: Suggestion, detail: Detail) -> Facts:
-    is_full, known = detail == "full", one.remembered
-    untried = known is not None and known.tries == 0 and not is_full
-    text = one.text if known is None or not untried else _untried_words(known)
+    text = one.text if detail == "full" else clipped(one.text, _TEXT_CHARACTERS)
     facts = given(
         kind=one.kind,
-        text=Quoted(text if is_full else clipped(text, _TEXT_CHARACTERS)),
+        text=Quoted(text),
         parents=list(one.parents),
         families=", ".join(one.families),
         document=one.document and document_uri(one.document),
     )
-    if known is not None:
-        facts |= _remembered(known)
-        if untried:  # a prior alone: its interval spans 1, which says nothing
-            del facts["expected_speed"]
+    if one.remembered is not None:
+        facts |= _remembered(one.remembered)
     if one.gain_us is not None:
         how = one.provenance or Provenance.ESTIMATED
         facts |= {"gain_us": one.gain_us, "provenance": how.value}
     return facts
-
-
-def _untried_words(one: MemorySuggestion) -> str:
-    """Return a technique of which nothing is known here, without the numbers of its prior."""
-    name = f"{one.technique} ({one.family}) on #{one.candidate}, in the state {one.state}"
-    return f"{name}, untried there: {one.description}"
 
 
 def _remembered(one: MemorySuggestion) -> Facts:

@@ -7,7 +7,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.status import Provenance
-from kopt.search.advice.suggestions import Suggestion
+from kopt.search.advice.suggestions import MemorySuggestion, Suggestion
 from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.records.members import StepCandidate
 from kopt.search.step.result import NextStep, StepRequest, StepResult
@@ -65,21 +65,31 @@ def test_step_on_sim_shows_beam_failures_and_suggestions_and_calls_nothing_faste
     assert "speedup" not in text_of(reply)
     full = sound(job_reply(done_job(step), "full"), PAGE_TOKENS)
     assert full["sources"] == f"kopt://runs/{step.run}/candidates/{{number}}"
-    whole = next(one for one in full["suggestions"] if one["kind"] == "memory")["expected_speed"]
-    assert whole["interval"][0] < whole["ratio"] < whole["interval"][1]
-    assert (whole["provenance"], whole["tries"]) == ("estimated", 0)
 
 
-def test_a_technique_without_tries_is_told_without_the_numbers_of_its_prior(
-    step: StepResult,
-) -> None:
-    remembered = tuple(one for one in step.suggestions if one.remembered is not None)
-    only = step.model_copy(update={"suggestions": remembered})
-    facts = sound(job_reply(done_job(only), "concise"))
-    memory = facts["suggestions"][0]
-    assert memory["techniques"] and memory["state"]
-    assert memory["parents"] == [facts["beam"][0]["number"]]
-    assert "untried there" in memory["text"] and "expected_speed" not in memory
+def test_what_memory_expects_is_told_with_its_tries_and_interval(step: StepResult) -> None:
+    remembered = MemorySuggestion(
+        technique="vector_loads",
+        family="vectorization",
+        description="Load 16 bytes an access.",
+        candidate=1,
+        state="narrow",
+        confidence=0.9,
+        speed=1.2,
+        interval=(1.1, 1.3),
+        works=0.7,
+        tries=4,
+        rests_on=("results",),
+        evidence=("run-1/3",),
+        is_exploration=False,
+    )
+    idea = Suggestion(kind="memory", text="vector_loads on #1", parents=(1,), remembered=remembered)
+    told = step.model_copy(update={"suggestions": (idea,)})
+    (memory,) = sound(job_reply(done_job(told), "concise"))["suggestions"]
+    assert (memory["techniques"], memory["state"]) == (["vector_loads"], "narrow")
+    expected = memory["expected_speed"]
+    assert (expected["ratio"], expected["interval"], expected["tries"]) == (1.2, [1.1, 1.3], 4)
+    assert expected["provenance"] == "estimated"
 
 
 def test_a_candidate_that_the_beam_keeps_has_its_time_there_alone(step: StepResult) -> None:

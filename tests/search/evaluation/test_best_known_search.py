@@ -42,6 +42,7 @@ def test_on_sim_a_shipped_winner_is_estimated_and_keeps_its_measured_time(
     assert 1 < known.estimated_us < 2  # of the kernel with a block for each row: 29 us
     assert known.measured is not None
     assert "H100" in known.measured.gpu
+    assert known.measured.speedup is not None
     assert known.measured.speedup > 3
     assert said == ["estimating the kernel that comes with kopt, winner for sm_90a"]
 

@@ -7,7 +7,7 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
-from kopt.kernels.check_result import CheckResult
+from kopt.kernels.check_result import CheckLevel, CheckResult
 from kopt.kernels.header_parser import parse_header
 from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.status import Status
@@ -28,8 +28,7 @@ def asked(tmp_path: Path) -> Case:
     return Case(problem, problem.workloads[0], Candidate(wrong))
 
 
-def checked(case: Case, settings: Settings, **fields: str) -> CheckResult:
-    level = "full" if fields.get("level") == "full" else "quick"
+def checked(case: Case, settings: Settings, level: CheckLevel = "quick") -> CheckResult:
     return check_candidate(CheckRequest(case, level), SimDevice(settings), settings)
 
 

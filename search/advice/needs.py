@@ -22,6 +22,7 @@ _NEEDS = {
     "packed_simd": {"instruction_issue"},
     "fast_math": {"special_functions"},
     "algebra": {"instruction_issue", "code_fetch"},
+    "cache_policy": {"plain_stores"},
 }
 """Words of a profile, one of which has to hold: traits, suspects, and what `_more` tells."""
 
@@ -45,6 +46,7 @@ def _more(profile: ProfileResult) -> set[str]:
     said = {
         "through_registers": not copies,
         "several_blocks": waves > 1.0,
+        "plain_stores": not any(launch.resources.streaming_stores for launch in profile.launches),
         "own_launch": any(one is not None and one.loads_before_wait is None for one in orders),
     }
     return {word for word, holds in said.items() if holds}

@@ -47,6 +47,11 @@ def test_copies_past_the_registers_need_no_asynchronous_pipeline() -> None:
     assert not can_help("async_pipeline", profile_of(replace(GOOD, mix=mix(ldgsts=4))))
 
 
-def test_family_without_a_rule_may_always_help() -> None:
+def test_stores_with_hints_need_no_other_cache_policy() -> None:
     assert can_help("cache_policy", profile_of(GOOD))
-    assert "cache_policy" in FAMILIES
+    assert not can_help("cache_policy", profile_of(replace(GOOD, streaming_stores=2)))
+
+
+def test_family_without_a_rule_may_always_help() -> None:
+    assert can_help("divergence", profile_of(GOOD))
+    assert "divergence" in FAMILIES

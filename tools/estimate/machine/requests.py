@@ -54,7 +54,8 @@ def access_of(lanes: Lanes, one: Instruction, active: Flags, serial: int) -> War
     if one.operation in LOCAL:
         return _local_access(lanes, one, width)
     texts = [name for name in one.operands if "[" in name]
-    text = texts[one.operation == "LDGSTS"] if texts else None  # behind where it goes to
+    to_shared = one.operation == "LDGSTS"  # where it goes to stands first, to sm_89 in one operand
+    text = texts[-1 if to_shared else 0] if texts else None
     place = None if text is None else lanes.address(text)
     count = int(active.sum())
     if place is None:  # as if lanes stood side by side

@@ -138,11 +138,13 @@ def test_what_all_threads_ask_for_is_known_from_those_that_were_followed(
     assert followed(COPY, settings).launches[0].path.asked_bytes == 2 * 8 * 14336 * 2
 
 
-def test_blackwell_code_is_followed_as_well(settings: Settings) -> None:
-    launch = followed(COPY, settings, "sm_100a").launches[0]
+@pytest.mark.parametrize("arch", ["sm_100a", "sm_120a"])
+def test_blackwell_code_is_followed_as_well(arch: str, settings: Settings) -> None:
+    launch = followed(COPY, settings, arch).launches[0]
     visits = launch.path.followed[0][0]
     assert sum(launch.path.code[v.index].operation == "LDG" for v in visits) == 7
     assert not launch.path.is_cut
+    assert not launch.path.has_open_loop
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a"])
@@ -190,7 +192,8 @@ def test_way_by_a_register_that_is_not_known_is_cut(text: str) -> None:
     assert WarpPath(code, Lanes({}), place, ALL).follow().is_cut
 
 
-def test_asynchronous_copy_reads_where_it_copies_from(settings: Settings) -> None:
+@pytest.mark.parametrize("arch", ["sm_80", "sm_89", "sm_90a"])
+def test_asynchronous_copy_reads_where_it_copies_from(arch: str, settings: Settings) -> None:
     body = """
   __shared__ uint4 tile[256];
   const uint4* from = reinterpret_cast<const uint4*>(input);
@@ -202,7 +205,7 @@ def test_asynchronous_copy_reads_where_it_copies_from(settings: Settings) -> Non
   asm volatile("cp.async.wait_all;");
   reinterpret_cast<uint4*>(out)[threadIdx.x] = tile[threadIdx.x];
 """
-    launch = followed(body, settings).launches[0]
+    launch = followed(body, settings, arch).launches[0]
     sectors = {
         sector
         for visit in launch.path.followed[0][0]

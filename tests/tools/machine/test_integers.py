@@ -41,6 +41,7 @@ def _word(text: str, name: str = "R0") -> list[int]:
         ("IADD3 R0,R1,~R2,RZ", "a + ~b"),
         ("IADD3.X R0,R1,-0x1,RZ,!PT,!PT", "a - 1"),
         ("VIADD R0,R1,-0x4", "a - 4"),
+        ("IADD R0,R1,-R2", "a - b"),
         ("IMAD R0,R1,R2,R3", "a * b + c"),
         ("IMAD.HI.U32 R0,R1,R2,RZ", "a * b >> 32"),
         ("IMAD.HI R0,R1,R2,RZ", "signed(a) * signed(b) >> 32"),
@@ -72,6 +73,17 @@ def test_carry_leads_from_the_lower_half_to_the_upper() -> None:
     carry = lanes.flag("P1")
     assert carry is not None
     assert [int(one) for one in carry] == _values(f"a + b > {MASK}")
+
+
+def test_sum_of_64_bits_fills_a_pair() -> None:
+    lanes = carried_out("IADD.64 R0,R2,R4", {"R2": A, "R3": B, "R4": C, "R5": A})
+    found = lanes.double("R0")
+    expected = [
+        ((b << 32 | a) + (a << 32 | c)) % 2**64
+        for a, b, c in zip(*(map(int, words) for words in (A, B, C)), strict=True)
+    ]
+    assert found is not None
+    assert [int(word) % 2**64 for word in found] == expected
 
 
 def test_product_of_64_bits_fills_a_pair() -> None:
@@ -123,7 +135,7 @@ def test_division_by_a_reciprocal_is_exact_enough_for_its_correction() -> None:
 @pytest.mark.parametrize(
     ("text", "written"),
     [
-        ("IADD.64 R0,R2,R4", ("R0", "R1")),
+        ("IADD.64 R0,-R2,R4", ("R0", "R1")),
         ("UIADD3.64 UR0,UPT,UPT,UR2,UR4,URZ", ("UR0", "UR1")),
         ("I2F.F64 R0,R2", ("R0", "R1")),
         ("F2I.FLOOR.NTZ R0,R2", ("R0",)),

@@ -54,8 +54,13 @@ def add(lanes: Lanes, one: Instruction, active: Flags) -> None:
 
 
 def add_two(lanes: Lanes, one: Instruction, active: Flags) -> None:
-    """VIADD: two words."""
-    lanes.write(one.operands[0], _sum(lanes, one.operands[1:3], ()), active)
+    """IADD, UIADD, VIADD: two words, or pairs of registers."""
+    if "64" not in one.modifiers:
+        lanes.write(one.operands[0], _sum(lanes, one.operands[1:3], ()), active)
+        return
+    first, second = (lanes.double(text) for text in one.operands[1:3])
+    known = first is not None and second is not None
+    lanes.write_double(one.operands[0], first + second if known else None, active)  # type: ignore[operator]
 
 
 def multiply_add(lanes: Lanes, one: Instruction, active: Flags) -> None:
@@ -271,7 +276,7 @@ def flag_logic(lanes: Lanes, one: Instruction, active: Flags) -> None:
 
 INTEGERS: dict[str, Effect] = {
     **dict.fromkeys(("IADD3", "UIADD3"), add),
-    "VIADD": add_two,
+    **dict.fromkeys(("IADD", "UIADD", "VIADD"), add_two),
     **dict.fromkeys(("IMAD", "UIMAD"), multiply_add),
     **dict.fromkeys(("LEA", "ULEA"), shift_add),
     **dict.fromkeys(("LOP3", "ULOP3"), logic),

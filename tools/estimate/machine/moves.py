@@ -21,7 +21,9 @@ from .lanes import (
     signed,
 )
 
-_ANY_WIDTH = frozenset({"LDC", "ULDC", "LDCU", "LDL", "STL", "CS2R", "SHF", "USHF"})
+_ANY_WIDTH = frozenset(
+    {"LDC", "ULDC", "LDCU", "LDL", "STL", "CS2R", "SHF", "USHF", "IADD", "UIADD"}
+)
 _WIDE = frozenset({"64", "S64", "U64"})
 _NARROW = frozenset({"U8", "S8", "U16", "S16"})
 _PREDICATES = tuple(f"P{number}" for number in range(7))

@@ -40,7 +40,7 @@ _LATENCIES = {
 }
 _HALF_RATE = frozenset(
     {"IMAD", "IADD3", "LOP3", "SHF", "LEA", "ISETP", "SEL", "PRMT", "VIADD", "VIMNMX", "IABS"}
-    | {"IMNMX", "SGXT", "BREV", "VIADDMNMX", "FSETP", "FMNMX", "FSEL", "HMNMX2", "F2FP"}
+    | {"IADD", "IMNMX", "SGXT", "BREV", "VIADDMNMX", "FSETP", "FMNMX", "FSEL", "HMNMX2", "F2FP"}
 )
 _QUARTER_RATE = frozenset({"MUFU", "I2F", "F2I", "F2F", "POPC", "FLO"})
 _DOUBLE = frozenset({"DADD", "DMUL", "DFMA", "DSETP"})

@@ -213,3 +213,24 @@ def test_asynchronous_copy_reads_where_it_copies_from(arch: str, settings: Setti
         for sector in visit.access.sectors
     }
     assert len(sectors) == 7 * 16
+
+
+def test_asynchronous_copy_that_is_waited_for_takes_as_long_as_a_load(settings: Settings) -> None:
+    def body(copy: str) -> str:
+        return f"""
+  __shared__ unsigned tile[256];
+  const unsigned* from = reinterpret_cast<const unsigned*>(input);
+  const unsigned to = __cvta_generic_to_shared(tile + threadIdx.x);
+  unsigned sum = 0;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < H; i += 256) {{
+    {copy}
+    sum = __popc(sum + tile[threadIdx.x]);
+  }}
+  out[threadIdx.x] = __int2bfloat16_rn(sum);
+"""
+
+    loaded = _us(body("*(volatile unsigned*)&tile[threadIdx.x] = from[i];"), settings)
+    copied = """asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(to), "l"(from + i));
+    asm volatile("cp.async.wait_all;" ::: "memory");"""
+    assert _us(body(copied), settings) == pytest.approx(loaded, rel=0.1)

@@ -203,3 +203,16 @@ def test_many_blocks_are_handed_out_one_after_the_other_and_few_at_once() -> Non
     assert last_start(GPU, 3 * GPU.sm_count, is_early=False) == 0.0
     assert last_start(GPU, 8192, is_early=False) == pytest.approx(4.7 * GPU.clock_mhz, rel=0.02)
     assert last_start(GPU, 8192, is_early=True) > last_start(GPU, 8192, is_early=False)
+
+
+def test_wait_for_copies_ends_when_the_group_it_names_is_there() -> None:
+    copy, other = (replace(load(first), sets=7, is_copy=True) for first in (0, 100))
+    group = WarpStep("copy_group", 1, 1, 1)
+
+    def ended(left: int) -> float:
+        wait = WarpStep("copy_wait", 2, 1, 1, groups=left)
+        return timed([[copy, group, work(500), other, group, wait, work(1)]]).ended
+
+    assert ended(0) > CLOCKS.dram + 500
+    assert CLOCKS.dram < ended(1) < ended(0) - 400
+    assert ended(2) < CLOCKS.dram

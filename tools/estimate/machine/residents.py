@@ -57,5 +57,9 @@ class ResidentWarp:
     serial: int
     place: int = 0
     boards: list[Scoreboard] = field(default_factory=lambda: [Scoreboard() for _ in range(6)])
+    copied: Scoreboard = field(default_factory=Scoreboard)
+    """When what it copies by cp.async is there."""
+    groups: list[Scoreboard] = field(default_factory=list[Scoreboard])
+    """The same at the end of each group of copies."""
     stopped: float = 0.0
     """When it came to a barrier or another thing that others bring."""

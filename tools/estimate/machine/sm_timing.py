@@ -7,6 +7,7 @@ the blocks of the SM of all blocks.
 """
 
 import heapq
+from dataclasses import replace
 
 from .instructions import NO_SCOREBOARD
 from .memory_share import SECTOR_BYTES, MemoryShare
@@ -168,6 +169,10 @@ class _Sm:
                 return self._meet(warp, step.kind, issued)
             case "remote_store":
                 self._send(warp.block, issued)
+            case "copy_group":
+                warp.groups.append(replace(warp.copied))
+            case "copy_wait":
+                return self._copied(warp, step.groups, issued)
             case "wait" | "trigger":
                 self._note(warp.block, step.kind, issued)
             case _:
@@ -183,6 +188,8 @@ class _Sm:
         if step.kind == "load":
             there = self._memory.load(self._unit_free, step.sectors, warp.block.shift)
             self._set(warp, step, there, "memory")
+            if step.is_copy:
+                self._bring(warp.copied, there, "memory", step)
         elif step.kind == "store":
             count = SECTOR_BYTES * max(1, len(step.sectors))
             stored = self._memory.store(self._unit_free, count)
@@ -201,6 +208,14 @@ class _Sm:
             self._memory.put_aside(self._unit_free, step.sectors, place)
             return 0.0
         return self._memory.take_back(self._unit_free, step.sectors, place)
+
+    def _copied(self, warp: ResidentWarp, groups: int, issued: float) -> float:
+        """Return when all copies of a warp are there but those of its last `groups`."""
+        ended = warp.groups[: len(warp.groups) - groups]
+        if not ended:
+            return 0.0
+        self.timing.waits.add(ended[-1].reason, ended[-1].index, ended[-1].ready - issued)
+        return ended[-1].ready
 
     def _note(self, block: ResidentBlock, kind: Kind, issued: float) -> None:
         """Note when a block came to its wait or its trigger."""

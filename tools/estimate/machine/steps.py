@@ -20,6 +20,8 @@ Kind = Literal[
     "trigger",
     "remote_store",
     "arrival",
+    "copy_group",
+    "copy_wait",
 ]
 _KINDS: dict[str, Kind] = {
     **dict.fromkeys(("LDG", "LD", "LDGSTS", "ATOM", "ATOMG"), "load"),
@@ -31,6 +33,8 @@ _KINDS: dict[str, Kind] = {
     "ACQBULK": "wait",
     "PREEXIT": "trigger",
     "STAS": "remote_store",
+    "LDGDEPBAR": "copy_group",
+    "DEPBAR": "copy_wait",
 }
 _LATENCIES = {
     **dict.fromkeys(("LDC", "ULDC", "LDCU"), "constant"),
@@ -75,6 +79,10 @@ class WarpStep:
     """The fewest sectors, or passes, in which the same bytes could be had."""
     lane_bytes: int = 0
     """Bytes that a lane asks for; 0 where it is no access."""
+    is_copy: bool = False
+    """Whether it is a load past the registers, by cp.async."""
+    groups: int = 0
+    """Groups of such copies that a wait for them leaves under way."""
     is_local: bool = False
     """Whether it is a spilled register or another part of a thread's own memory."""
 
@@ -145,6 +153,8 @@ def _step(one: Instruction, visit: Visit) -> WarpStep:
         passes=1 if access is None else access.passes,
         least=1 if access is None else access.least,
         lane_bytes=0 if access is None else access.lane_bytes,
+        is_copy=one.operation == "LDGSTS",
+        groups=(one.target or 0) if kind == "copy_wait" else 0,
         is_local=one.operation in LOCAL,
     )
 

@@ -54,9 +54,9 @@ _FACTS: dict[str, Callable[[ChoiceProfile], str]] = {
 }
 _TEXTS = ("mostly", "status")
 _EXPLANATION = (
-    "Estimated times order choices and claim nothing about microseconds: differences below some ten"
-    " percent mean nothing, and the model sees neither cache hints nor where the next launch is"
-    " triggered. No value was checked. * is the default."
+    "Estimated times order choices and claim nothing about microseconds: what is nearer than the"
+    " estimate's resolution is a tie, and the model sees no cache hints. No value was checked. * is"
+    " the default."
 )
 
 

@@ -111,6 +111,27 @@ def test_work_behind_a_branch_on_data_counts_by_its_bytes(settings: Settings) ->
     assert seen.missing == ()
 
 
+def test_accesses_of_which_none_was_followed_are_told(settings: Settings) -> None:
+    body = """
+  __shared__ volatile int flag;
+  flag = 1;
+  if (flag == 1) {
+    for (int i = threadIdx.x; i < H; i += 256) out[i] = input[i];
+  } else {
+    float z = flag;
+    for (int i = 0; i < 5; ++i) z = z * z + 1;
+    flag = z;
+  }
+  __syncthreads();
+  flag = 3;
+"""
+    kernel = followed_kernel(body, settings)
+    assert kernel.way.launches[0].path.asked_bytes == 0
+    (said,) = kernel.estimate(counted(4096)).missing
+    assert "it takes longer than this" in said
+    assert kernel.estimate(counted(0)).missing == ()
+
+
 def test_loop_that_data_ends_takes_as_long_as_its_counted_bytes_say(settings: Settings) -> None:
     kernel = followed_kernel(UNTIL_LARGE, settings)
     asked = round(kernel.way.launches[0].path.asked_bytes)

@@ -13,8 +13,6 @@ from .machine.stage import FollowedPlan
 DRAM_EFFICIENCY = 0.88
 """Share of the data-sheet bandwidth that a streaming kernel reaches. Source: FlashInfer's
 fused_add_rmsnorm at 16384x4096 moved 2.94 of 3.35 TB/s on an H100 (measured, CUDA graphs)."""
-_BULK = frozenset({"UBLKCP", "UBLKRED", "UTMALDG", "UTMASTG", "UTMAREDG"})
-"""Operations that copy bytes past the registers."""
 _NOTICED = 1.1
 """Counted / followed bytes, or the other way round, from which on the followed work is not all."""
 
@@ -40,6 +38,11 @@ def counted_dram_us(
     return moved / (gpu.dram_bandwidth_gb_s * 1e3 * DRAM_EFFICIENCY)
 
 
+def counted_bytes(counters: ExecutionCounters) -> int:
+    """Return the bytes of all buffers that one execution loaded and stored."""
+    return sum(one.load_bytes + one.store_bytes for one in counters.traffic.values())
+
+
 def counted_excess(followed: FollowedPlan, counters: ExecutionCounters | None) -> float:
     """Return how much work there is for that which was followed, by the bytes; 1 where they agree.
 
@@ -49,11 +52,10 @@ def counted_excess(followed: FollowedPlan, counters: ExecutionCounters | None) -
     followed: with them nothing is said.
     """
     paths = [one.path for one in followed.launches]
-    copies = any(one.operation in _BULK for path in paths for one in path.code)
-    if counters is None or copies:
+    if counters is None or any(path.has_bulk_copies for path in paths):
         return 1.0
     asked = sum(path.asked_bytes for path in paths)
-    counted = sum(one.load_bytes + one.store_bytes for one in counters.traffic.values())
+    counted = counted_bytes(counters)
     excess = counted / asked if asked and counted else 1.0
     if excess < 1.0 and not any(path.has_open_loop for path in paths):
         return 1.0

@@ -15,7 +15,7 @@ from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.roofline import ByteModel
 from kopt.kernels.time_estimate import LaunchEstimate, PartName, PartTimes, TimeEstimate
 
-from .counted_floor import counted_dram_us, counted_excess
+from .counted_floor import counted_bytes, counted_dram_us, counted_excess
 from .machine.machine_time import LaunchTime
 from .machine.stage import FollowedPlan, follow_plan
 from .machine.timing_constants import Clocks
@@ -38,6 +38,10 @@ _OPEN = "how often a loop runs that ends where data says"
 _OTHER = (
     "work on other ways than those followed, behind branches on data: it is scaled by the bytes"
     " that were counted"
+)
+_UNSEEN = (
+    "all accesses that were counted: they are behind branches on data, and it takes longer than"
+    " this"
 )
 _UNCOUNTED = "counted accesses: only the way through the machine code says what is moved"
 
@@ -144,6 +148,9 @@ def _missing(
         _CUT: any(path.is_cut for path in paths),
         _OPEN: any(path.has_open_loop for path in paths),
         _OTHER: excess != 1.0,
+        _UNSEEN: counters is not None
+        and counted_bytes(counters) > 0
+        and not any(path.asked_bytes or path.has_bulk_copies for path in paths),
         _UNCOUNTED: counters is None,
     }
     return tuple(words for words, holds in said.items() if holds)

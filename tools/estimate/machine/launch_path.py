@@ -17,6 +17,7 @@ MAX_BLOCKS = 8
 """Blocks that are followed, spread over those of the SM; the others go the way of the nearest."""
 MAX_FOLLOWED = 100_000
 """Instructions of all followed warps; further warps and blocks go the way of those before."""
+_BULK = frozenset({"UBLKCP", "UBLKRED", "UTMALDG", "UTMASTG", "UTMAREDG"})
 _TENSOR_SHIFT = 36
 """Each buffer has 64 GiB of addresses of its own."""
 _HOPPER = (0x0, 0x28)
@@ -99,6 +100,11 @@ class LaunchPath:
     def grid_blocks(self) -> int:
         """Blocks of the whole launch."""
         return prod(self.launch.grid)
+
+    @property
+    def has_bulk_copies(self) -> bool:
+        """Whether the code copies bytes past the registers, which no followed warp asks for."""
+        return any(one.operation in _BULK for one in self.code)
 
     @property
     def asked_bytes(self) -> float:

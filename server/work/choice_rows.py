@@ -48,8 +48,8 @@ def choice_table(work: TableWork, opened: OpenedDevice, site: WorkSite) -> Choic
     """Return the table of everything that `work` names.
 
     Raises:
-        ToolError: A file has no choices or a header with mistakes where every choice is asked for,
-            a tune value is not declared, or there are too many rows.
+        ToolError: A file has no choices where every choice is asked for, a tune value is not
+            declared, or there are too many rows.
     """
     chosen = list(_choices(work, site))
     if len(chosen) > MOST_CHOICES:
@@ -89,7 +89,7 @@ def _choices(work: TableWork, site: WorkSite) -> Iterator[_Choice]:
         candidate = candidate_of_text(file.source, source_name(file.path))
         case = case_of(candidate, work.kernel, site.settings, work.tune)
         forced = set_by_variant(case)
-        if not work.every:
+        if not work.every or case.header is None:  # a mistake there is the row's status
             tune = {**case.full_tune, **forced}
             is_default = tune == {**case.default_tune, **forced}
             yield _Choice(file.path, case.with_tune(tune), is_default, tuple(forced))

@@ -48,8 +48,7 @@ _RUN_ID = re.compile(r"run-[\w-]{1,60}")
 async def stage_body(call: Invocation, arguments: Asked) -> CallToolResult:
     """Submit a job and wait for it as long as the call allows.
 
-    A call that loses its connection leaves the job going: its id can be waited for again. One that
-    its client cancels ends the job, unless another call waits for it (`cancelled_calls.py`).
+    A call that loses its connection leaves the job going: its id can be waited for again.
     """
     # In a thread: it reads files, and the first time it imports what reads problems.
     owner = call.caller.owner
@@ -57,12 +56,15 @@ async def stage_body(call: Invocation, arguments: Asked) -> CallToolResult:
         resolved, arguments, call.options, owner, abandon_on_cancel=True
     )
     job_id = await call.jobs.submit(work, call.caller.name)
-    with call.calls.waiting(call.context, job_id):
-        return await wait_for_job(call, job_id)
+    return await wait_for_job(call, job_id)
 
 
 async def wait_for_job(call: Invocation, job_id: str, offset: int = 0) -> CallToolResult:
-    """Wait for a job as long as the call allows, report its progress, and return its reply."""
+    """Wait for a job as long as the call allows, report its progress, and return its reply.
+
+    A call that its client cancels ends the job, unless another call waits for it
+    (`cancelled_calls.py`).
+    """
     told: list[str] = []
 
     async def report(progress: Progress) -> None:
@@ -72,7 +74,8 @@ async def wait_for_job(call: Invocation, job_id: str, offset: int = 0) -> CallTo
         told.append(message)
         await call.context.report_progress(progress.done, progress.total, message)
 
-    view = await call.jobs.wait(job_id, call.wait_s, report)
+    with call.calls.waiting(call.context, job_id):
+        view = await call.jobs.wait(job_id, call.wait_s, report)
     return await job_answer(view, call.detail, offset)
 
 

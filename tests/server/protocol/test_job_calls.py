@@ -27,13 +27,16 @@ async def waiting(jobs: ScriptedJobs, calls: int) -> None:
             await asyncio.sleep(0)
 
 
-async def test_a_cancelled_call_ends_its_job(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tool", ["compile", "job_wait"])
+async def test_a_cancelled_call_ends_its_job(tool: str, tmp_path: Path) -> None:
     # In memory only this era tells of a cancellation; over stdio both do.
     jobs = ScriptedJobs()
     jobs.go.clear()
     async with connected(serve_options(tmp_path), jobs, "legacy") as client:
+        begun = facts_of(await client.call_tool("compile", {**WORK, "wait_s": 0}))
+        arguments = {"job_id": begun["job_id"]} if tool == "job_wait" else WORK
         async with anyio.create_task_group() as group:
-            group.start_soon(client.call_tool, "compile", WORK)
+            group.start_soon(client.call_tool, tool, arguments)
             await waiting(jobs, 1)
             group.cancel_scope.cancel()
         with anyio.fail_after(5):
@@ -45,21 +48,22 @@ async def test_a_job_that_another_call_waits_for_goes_on(tmp_path: Path) -> None
     jobs = ScriptedJobs()
     jobs.go.clear()
     async with connected(serve_options(tmp_path), jobs, "legacy") as client:
-        begun = facts_of(await client.call_tool("compile", {**WORK, "wait_s": 0}))
-        job = {"job_id": begun["job_id"]}
         replies: list[str] = []
 
         async def wait(until: Client) -> None:
+            listed = facts_of(await until.call_tool("job_wait", {}))["jobs"]
+            job = {"job_id": listed[0].split()[0]}
             replies.append(facts_of(await until.call_tool("job_wait", job))["status"])
 
         async with anyio.create_task_group() as kept:
-            kept.start_soon(wait, client)
-            await waiting(jobs, 1)
             async with anyio.create_task_group() as left:
-                left.start_soon(client.call_tool, "job_wait", job)
+                left.start_soon(client.call_tool, "compile", WORK)
+                await waiting(jobs, 1)
+                kept.start_soon(wait, client)
                 await waiting(jobs, 2)
                 left.cancel_scope.cancel()
             await waiting(jobs, 1)
+            await client.call_tool("list_kernels", {"limit": 1})  # the cancellation was told before
             jobs.go.set()
     assert jobs.cancelled == set()
     assert replies == ["compile_error"]

@@ -19,7 +19,7 @@ from kopt.search.step.result import StepResult, run_of_key
 from kopt.server.jobs.records import JobError, JobView, Progress
 from kopt.server.protocol.addresses import job_links, log_uri, result_uri
 from kopt.server.protocol.tool_spec import BUG
-from kopt.server.work.requests import StepWork, tool_of
+from kopt.server.work.requests import CompileWork, StepWork, Work, tool_of
 from kopt.tools.facts.bench_facts import bench_facts
 from kopt.tools.facts.check_facts import check_facts
 from kopt.tools.facts.compile_facts import compile_facts
@@ -29,7 +29,7 @@ from kopt.tools.facts.profile_facts import profile_facts
 from kopt.tools.facts.rendering import render, structured
 from kopt.tools.facts.table_facts import table_facts
 
-from .next_steps import bench_next, check_next, compile_next, profile_next, table_next
+from .next_steps import Archs, bench_next, check_next, compile_next, profile_next, table_next
 from .step_reply import step_facts, step_next
 
 _ASK_AGAIN_S = 45
@@ -85,7 +85,7 @@ def _result_reply(
         facts = _job_facts(view) | {"message": UNREADABLE, "result": result_uri(job_id)}
         step = f"Read {result_uri(job_id)}, or call {tool_of(view.request.work)} again."
         return _reply(facts, step, links)
-    facts, step = _facts_and_next(result, detail)
+    facts, step = _facts_and_next(result, detail, _asked_archs(view.request.work))
     where: Facts = {"job_id": job_id}
     if detail == "concise":
         if len(links) > 1 and result.status not in ("passed", "paused"):
@@ -102,17 +102,24 @@ def _result_reply(
     return _reply(shown, f"Call job_wait with job_id={job_id}, {more} for the next page.", links)
 
 
-def _facts_and_next(result: StageResult, detail: Detail) -> tuple[Facts, str]:
+def _asked_archs(work: Work) -> Archs:
+    """Return the targets that a call asked for; () for the default."""
+    if isinstance(work, CompileWork):
+        return work.arch
+    return (work.arch,) if work.arch else ()
+
+
+def _facts_and_next(result: StageResult, detail: Detail, archs: Archs) -> tuple[Facts, str]:
     match result:
         case CompileResult():
             facts = compile_facts(result, detail) | _claims(result)
-            return slimmed(facts, detail), compile_next(result)
+            return slimmed(facts, detail), compile_next(result, archs)
         case CheckResult():
-            return slimmed(check_facts(result, detail), detail), check_next(result)
+            return slimmed(check_facts(result, detail), detail), check_next(result, archs)
         case BenchResult():
-            return slimmed(bench_facts(result, detail), detail), bench_next(result)
+            return slimmed(bench_facts(result, detail), detail), bench_next(result, archs)
         case ProfileResult():
-            return profile_facts(result, detail), profile_next(result)
+            return profile_facts(result, detail), profile_next(result, archs)
         case ChoiceTable():
             return table_facts(result, detail), table_next(result)
         case StepResult():

@@ -74,7 +74,7 @@ def step_next(result: StepResult) -> str:
             return f"{_upper(again)}: with new candidates, or without to check the best in full."
         case "verify":
             winner = f"kopt://runs/{result.run}/candidates/{result.winner}"
-            more = (*tune_argument(result.winner_tune), *arch_argument(result))
+            more = (*tune_argument(result.winner_tune), *arch_argument((result.arch,)))
             tune = "".join(f", {one}" for one in more)
             return f"Call benchmark with kernel={result.kernel}{tune} and the source at {winner}."
         case "new_run":

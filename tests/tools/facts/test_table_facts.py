@@ -69,6 +69,20 @@ def test_files_are_named_where_there_are_several_and_the_next_call_names_the_fir
     assert "path=a.cu, arch=sm_90a, device=sim, level=full" in facts["next"]
 
 
+def test_next_call_has_a_long_address_whole_and_a_text_as_the_same_source() -> None:
+    address = f"kopt://docs/kernels/problems/{'fused_' * 12}rmsnorm/winners/x.sm_90a.cu"
+    assert f"path={address}, arch" in facts_of(table(row(1.0, file=address)))["next"]
+    assert "the same source, arch" in facts_of(table(row(1.0, file="")))["next"]
+    hostile = facts_of(table(row(1.0, file="a\nnext: b.cu")))["next"]
+    assert "the path of the first row" in hostile
+
+
+def test_next_call_speaks_of_ties_only_where_there_is_one() -> None:
+    near, far = row(1.01, tune={"BLOCK": 128}), row(1.5, tune={"BLOCK": 64})
+    assert "another row that is tied" in facts_of(table(row(1.0), near))["next"]
+    assert "tied" not in facts_of(table(row(1.0), far))["next"]
+
+
 def test_measured_rows_have_their_speedup_and_lead_to_a_benchmark() -> None:
     timed = row(
         1.0,

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from kopt.kernels.check_result import (
     CheckResult,
     SanitizerResult,
@@ -9,9 +11,10 @@ from kopt.kernels.check_result import (
     TensorAccuracy,
     WorkloadCheck,
 )
-from kopt.kernels.record import Diagnostic
+from kopt.kernels.record import Diagnostic, Record
 from kopt.kernels.status import Status
 from kopt.server.protocol.replies.reply import job_reply
+from kopt.server.work.requests import CheckWork, CompileWork, Work
 from support.bench_results import KERNEL, check
 from support.job_views import done_job
 from support.sound_replies import PAGE_TOKENS, sound
@@ -38,6 +41,13 @@ def workloads(count: int) -> tuple[WorkloadCheck, ...]:
         )
         for n in range(count)
     )
+
+
+def next_after(work: Work, result: Record) -> str:
+    view = done_job(result)
+    asked = view.request.model_copy(update={"work": work})
+    reply = job_reply(view.model_copy(update={"request": asked}), "concise")
+    return str(sound(reply)["next"])
 
 
 def reply_to(result: CheckResult, **fields: Any) -> dict[str, Any]:
@@ -69,6 +79,20 @@ def test_quick_pass_leads_to_benchmark_and_names_the_full_level() -> None:
     following = reply_to(check())["next"]
     assert "benchmark" in following
     assert "level=full" in following
+
+
+@pytest.mark.parametrize("status", [Status.PASSED, Status.COMPILE_ERROR, Status.PLAN_ERROR])
+def test_every_next_call_has_the_target_that_was_asked_for(status: Status) -> None:
+    work = CheckWork(kernel=KERNEL, device="sim", arch="sm_90a")
+    following = next_after(work, check(status))
+    assert following.lower().count("call ") == following.count("arch=sm_90a") > 0
+
+
+def test_a_failed_compile_for_several_targets_is_called_again_with_all() -> None:
+    failed = {"status": Status.COMPILE_ERROR}
+    work = CompileWork(kernel=KERNEL, arch=("sm_90a", "sm_80"))
+    following = next_after(work, check().compiled.model_copy(update=failed))
+    assert 'compile with kernel=silu_and_mul_b8xh14336, arch=["sm_90a", "sm_80"]' in following
 
 
 def test_full_pass_leads_to_benchmark_on_the_same_device() -> None:

@@ -68,7 +68,7 @@ def test_change_of_another_process_reaches_an_open_page_and_ctrl_c_ends_the_view
             assert "running: no candidate" in changed["outcome"]
             process.send_signal(signal.SIGINT)
             _, said = process.communicate(timeout=LIMIT_S)
-        assert (process.returncode, said) == (130, "")
+        assert (process.returncode, said) == (130, "kopt view ...\n")
 
 
 def test_each_view_has_a_secret_of_its_own(tmp_path: Path) -> None:

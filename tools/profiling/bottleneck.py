@@ -4,6 +4,7 @@ The rules read measured facts first and fall back to the time model where none a
 says which. They order nothing and promise no gain. docs/profile.md explains the thresholds.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kopt.config.counted import counted
@@ -211,7 +212,10 @@ def _from_estimate(facts: ProfileFacts) -> Bottleneck:
     if facts.measured is not None:
         ruled_out = _ruled_out(facts.measured)
         part = "waiting" if part in ("launch", "dram") else part
-    name = next(name for name, limit in _LIMITS.items() if part in limit.parts)
+    named: Iterator[BottleneckName] = (
+        name for name, limit in _LIMITS.items() if part in limit.parts
+    )
+    name = next(named)
     share = f"{part.replace('_', ' ')} {estimate.part_us(part):.2f} us of"
     share += f" {estimate.latency_us:.2f} us (estimated)"
     occupancy = max((one.occupancy for one in facts.launches), key=lambda one: one.grid_blocks)

@@ -28,12 +28,12 @@ from kopt.kernels.roofline import ByteModel, roofline, workload_bytes
 from kopt.kernels.status import Status
 from kopt.kernels.time_estimate import TimeEstimate
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
-from kopt.tools.cuda.lined_listing import lined_instructions
+from kopt.tools.cuda.lined_listing import Listing, lined_instructions
 from kopt.tools.cuda.occupancy import launch_occupancy
 from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.devices.device import Device, ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.devices.timer import TimingDevice
-from kopt.tools.estimate.machine.stage import follow_plan
+from kopt.tools.estimate.machine.stage import FollowedPlan, follow_plan
 from kopt.tools.estimate.stage import estimate_followed
 
 from .bottleneck import ProfileFacts, find_bottleneck
@@ -122,17 +122,28 @@ def profile_candidate(
         request.progress("reading the machine code")
         lined = launchable.lined_cubin(settings) or launchable.cubin
         listing = lined_instructions(lined, find_toolchain(settings), settings)
-    if request.suspects:
-        evidence = SuspectEvidence(profiled, estimate, gpu.sm_count)
-        found = find_suspects(evidence, followed, listing)
-        profiled = profiled.model_copy(update={"suspects": found})
-    if request.sass:
-        excerpt = machine_excerpt(launchable, request.sass, followed, listing)
-        profiled = profiled.model_copy(update={"machine_code": excerpt})
+        profiled = _with_code(profiled, request, (launchable, followed), listing)
     if uncounted is not None:
         diagnostics = (*profiled.diagnostics, uncounted)
         profiled = profiled.model_copy(update={"diagnostics": diagnostics})
     return _with_endings(profiled, devices, counted, on_gpu)
+
+
+def _with_code(
+    profiled: ProfileResult,
+    request: ProfileRequest,
+    known: tuple[Launchable, FollowedPlan],
+    listing: Listing,
+) -> ProfileResult:
+    """Return the profile with what only the machine code and its lines tell."""
+    launchable, followed = known
+    update: dict[str, object] = {}
+    if request.suspects and profiled.estimate is not None:
+        evidence = SuspectEvidence(profiled, profiled.estimate, launchable.gpu.sm_count)
+        update["suspects"] = find_suspects(evidence, followed, listing)
+    if request.sass:
+        update["machine_code"] = machine_excerpt(launchable, request.sass, followed, listing)
+    return profiled.model_copy(update=update)
 
 
 def _count(

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from math import ceil
 
-from kopt.kernels.profile_result import LaunchProfile, ProfileResult, TensorTraffic
+from kopt.kernels.profile_result import LaunchProfile, ProfileResult, SuspectName, TensorTraffic
 from kopt.kernels.status import Provenance
 from kopt.search.knowledge.records import ProfileSignature
 
@@ -196,10 +196,11 @@ def extract_signature(profile: ProfileResult) -> ProfileSignature:
     """
     if profile.bottleneck is None:
         return signature_of_time()
-    limits = [one.name for one in profile.suspects if one.is_limit]
+    limits: list[SuspectName] = [one.name for one in profile.suspects if one.is_limit]
+    traits: list[SuspectName] = [one.name for one in profile.suspects if not one.is_limit]
     return ProfileSignature(
         bottleneck=profile.bottleneck.name,
-        suspects=(*limits[:1], *(one.name for one in profile.suspects if not one.is_limit)),
+        suspects=(*limits[:1], *traits),
         traits=find_traits(profile),
         provenance=profile.bottleneck.provenance,
     )

@@ -1,6 +1,6 @@
 """What the simulator counted, held against the way through the machine code."""
 
-from math import prod
+from math import inf, log, prod
 
 from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.counters import ExecutionCounters
@@ -44,19 +44,33 @@ def counted_bytes(counters: ExecutionCounters) -> int:
 
 
 def counted_excess(followed: FollowedPlan, counters: ExecutionCounters | None) -> float:
-    """Return how much work there is for that which was followed, by the bytes; 1 where they agree.
+    """Return how much more work there is than was followed, by the bytes; 1 where none is missing.
 
-    They differ where a way was cut, a loop ends where data says, or work is behind a branch on
-    data. Less than was followed can only be for a loop whose end was guessed: else it is that the
-    busiest SM, which is followed, has more to do than others. Bulk copies are counted and not
-    followed: with them nothing is said.
+    It is where a way was cut, a loop ends where data says, or work is behind a branch on data. If
+    more was followed than counted, the busiest SM has more to do than others. Bulk copies are
+    counted and not followed: with them nothing is said.
     """
+    excess = _counted_over_asked(followed, counters)
+    return excess if _NOTICED < excess < inf else 1.0
+
+
+def nearest_way(followed: FollowedPlan, counters: ExecutionCounters | None) -> FollowedPlan:
+    """Return the plan as it is, or followed along branches on data: by the bytes that were counted.
+
+    Which way data leads no instruction says.
+    """
+    if 1 / _NOTICED < _counted_over_asked(followed, counters) < _NOTICED:
+        return followed
+    ways = (followed, followed.taking_branches())
+    return min(ways, key=lambda way: abs(log(_counted_over_asked(way, counters))))
+
+
+def _counted_over_asked(followed: FollowedPlan, counters: ExecutionCounters | None) -> float:
+    """Return counted bytes over those that were followed; 1 where nothing can be said."""
     paths = [one.path for one in followed.launches]
     if counters is None or any(path.has_bulk_copies for path in paths):
         return 1.0
-    asked = sum(path.asked_bytes for path in paths)
-    counted = counted_bytes(counters)
-    excess = counted / asked if asked and counted else 1.0
-    if excess < 1.0 and not any(path.has_open_loop for path in paths):
+    asked, counted = sum(path.asked_bytes for path in paths), counted_bytes(counters)
+    if not counted:
         return 1.0
-    return 1.0 if 1 / _NOTICED < excess < _NOTICED else excess
+    return counted / asked if asked else inf

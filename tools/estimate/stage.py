@@ -15,7 +15,7 @@ from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.roofline import ByteModel
 from kopt.kernels.time_estimate import LaunchEstimate, PartName, PartTimes, TimeEstimate
 
-from .counted_floor import counted_bytes, counted_dram_us, counted_excess
+from .counted_floor import counted_bytes, counted_dram_us, counted_excess, nearest_way
 from .machine.machine_time import LaunchTime
 from .machine.stage import FollowedPlan, follow_plan
 from .machine.timing_constants import Clocks
@@ -27,9 +27,10 @@ MEASURED_OVER_ESTIMATED = (0.90, 1.19)
 """Where measured / estimated lies for INTERVAL_RATE of the kept programs, each kernel counting as
 much as another (benchmarks/score_estimate.py)."""
 LAUNCH_FRACTION = 0.6
-"""Share of the time from which an empty launch is what it mostly is: as in docs/profile.md."""
+"""Share of the time that empty launches take, from which only they matter (docs/profile.md)."""
 BUSY_FRACTION = 0.6
-"""Share of the work's time from which a unit is what it mostly is: as in docs/profile.md."""
+"""Utilisation of a unit from which it is the limit. Source: Nsight Compute's own SpeedOfLight rule:
+below 60 % of both compute and memory, latency is the issue."""
 _CUT = (
     "the end of a warp's way, which is longer than is followed, or goes where no code is known: it"
     " takes at least this time"
@@ -67,7 +68,7 @@ def estimate_build(
         InfraError: nvdisasm cannot read the cubin.
         SetupError: There is no compiler or no nvdisasm, or it cannot be run in the sandbox.
     """
-    followed = follow_plan(build, plan, gpu, known[0], settings)
+    followed = nearest_way(follow_plan(build, plan, gpu, known[0], settings), known[1])
     return estimate_followed(followed, plan, gpu, known)
 
 

@@ -14,14 +14,10 @@ from kopt.kernels.profile_result import Bottleneck, BottleneckName, LaunchProfil
 from kopt.kernels.roofline import ByteModel
 from kopt.kernels.status import Provenance
 from kopt.kernels.time_estimate import PartName, TimeEstimate
+from kopt.tools.estimate.stage import BUSY_FRACTION, LAUNCH_FRACTION
 
-LAUNCH_FRACTION = 0.6
-"""Share of the time that empty launches take, from which only they matter."""
 COPY_FRACTION = 0.8
 """Share of the measured copy bandwidth from which only fewer bytes help."""
-BUSY_FRACTION = 0.6
-"""Utilisation of a unit from which it is the limit. Source: Nsight Compute's own SpeedOfLight rule:
-below 60 % of both compute and memory, latency is the issue."""
 LOW_OCCUPANCY = 0.5
 """Theoretical occupancy below which too few warps can hide latency. Source: Little's law; 3.35 TB/s
 x 600 ns / 132 SMs is 15 KB in flight on each SM of an H100: half of its 2,048 threads with one

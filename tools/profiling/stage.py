@@ -33,6 +33,7 @@ from kopt.tools.cuda.occupancy import launch_occupancy
 from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.devices.device import Device, ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.devices.timer import TimingDevice
+from kopt.tools.estimate.counted_floor import nearest_way
 from kopt.tools.estimate.machine.stage import FollowedPlan, follow_plan
 from kopt.tools.estimate.stage import estimate_followed
 
@@ -116,6 +117,7 @@ def profile_candidate(
     on_gpu = _on_gpu(launchable, request, devices.timing, settings)
     counters = counted.counters if counted and counted.status is Status.PASSED else None
     followed = follow_plan(launchable.build, launchable.plan, gpu, model, settings)
+    followed = nearest_way(followed, counters)
     estimate = estimate_followed(followed, launchable.plan, gpu, (model, counters))
     profiled = base.model_copy(update=_facts(launchable, counters, on_gpu, estimate))
     if request.suspects or request.sass:
@@ -242,7 +244,7 @@ def _facts(
         "counters": counters,
         "traffic": _traffic(model, plan, counters),
         "estimate": estimate,
-        "floor_fraction": roofline(model, gpu).floor_us / estimate.latency_us,
+        "floor_fraction": min(1.0, roofline(model, gpu).floor_us / estimate.latency_us),
         "measured": on_gpu.measured,
         "hardware": on_gpu.hardware,
         "bottleneck": find_bottleneck(facts),

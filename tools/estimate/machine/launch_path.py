@@ -119,12 +119,25 @@ class LaunchPath:
         return sum(access.bytes for access in accesses) * self.grid_blocks / len(self.followed)
 
 
+@dataclass(frozen=True)
+class Following:
+    """How warps are followed."""
+
+    most: int = MAX_FOLLOWED
+    """Instructions, from which on warps and blocks go the way of those before."""
+    takes_branches: bool = False
+    """Whether branches ahead that depend on data are taken, not passed by."""
+
+
+USUAL = Following()
+
+
 def follow_launch(
     launch: Launch,
     code: tuple[Instruction, ...],
     bank: ConstantBank,
     sm_count: int,
-    most: int = MAX_FOLLOWED,
+    how: Following = USUAL,
 ) -> LaunchPath:
     """Follow the blocks of the busiest SM, every `sm_count`-th one.
 
@@ -133,19 +146,20 @@ def follow_launch(
         code: Its kernel.
         bank: Its constants.
         sm_count: SMs of the GPU.
-        most: Instructions, from which on warps and blocks go the way of those before.
+        how: For how long, and which way where data says.
     """
     blocks = range(0, prod(launch.grid), sm_count)
     count = min(len(blocks), MAX_BLOCKS)
     followed: dict[int, BlockVisits] = {}
-    is_cut, is_open, left = False, False, most
+    is_cut, is_open, left = False, False, how.most
     for number in (blocks[place * len(blocks) // count] for place in range(count)):
         warps: list[WarpVisits] = []
         for warp, place in enumerate(_warps(launch, number)):
             if left <= 0 and warps:
                 warps.append(warps[-1])
                 continue
-            path = WarpPath(code, Lanes(bank.words, warp), *place).follow(min(MAX_VISITS, most))
+            path = WarpPath(code, Lanes(bank.words, warp), *place, how.takes_branches)
+            path.follow(min(MAX_VISITS, how.most))
             warps.append(tuple(path.visits))
             is_cut = is_cut or path.is_cut
             is_open = is_open or path.has_open_loop

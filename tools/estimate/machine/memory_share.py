@@ -23,6 +23,9 @@ class MemoryShare:
     clocks: Clocks
     shares: Mapping[int, float]
     """By buffer, the part of what the SM reads first that no other SM has read before: DRAM's."""
+    l2_rate: float
+    dram_rate: float
+    """Bytes a clock that L2 and DRAM have for its part of the work, however few SMs share it."""
     l1_sectors: int
     """Sectors that L1 keeps: those that came last."""
     intake_busy: float = 0.0
@@ -101,27 +104,27 @@ class MemoryShare:
     def _move(self, now: float, count: int, dram_share: float) -> float:
         intake, l2 = count / self.clocks.intake, count / self.l2_bytes_a_clock
         self.intake_busy += intake
-        self.l2_busy += l2
+        self.l2_busy += count / self.l2_rate
         self._intake_free = max(self._intake_free, now) + intake
         self._l2_free = max(self._l2_free, now) + l2
         moved = max(self._intake_free, self._l2_free)
         if dram_share <= 0.0:
             return moved + self.clocks.l2
         dram = count * dram_share / self.dram_bytes_a_clock
-        self.dram_busy += dram
+        self.dram_busy += count * dram_share / self.dram_rate
         self._dram_free = max(self._dram_free, now) + dram
         return max(moved, self._dram_free) + self.clocks.dram
 
     def store(self, now: float, count: int) -> float:
         """Return when `count` bytes are in L2; DRAM is taken for them as well."""
         dram = count / self.dram_bytes_a_clock
-        self.dram_busy += dram
+        self.dram_busy += count / self.dram_rate
         self._dram_free = max(self._dram_free, now) + dram
         return self._write_to_l2(now, count)
 
     def _write_to_l2(self, now: float, count: int) -> float:
         l2 = count / self.l2_bytes_a_clock
-        self.l2_busy += l2
+        self.l2_busy += count / self.l2_rate
         self._l2_free = max(self._l2_free, now) + l2
         return self._l2_free
 
@@ -136,5 +139,7 @@ def memory_share(
         dram_bytes_a_clock=min(dram * share, clocks.intake),
         clocks=clocks,
         shares=shares,
+        l2_rate=clocks.l2_bytes * share,
+        dram_rate=dram * share,
         l1_sectors=gpu.smem_per_sm_bytes // SECTOR_BYTES,
     )

@@ -1,7 +1,7 @@
 """The machine code of a build followed for one plan, and the time that comes of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kopt.config.errors import InfraError, SetupError
@@ -16,7 +16,7 @@ from kopt.tools.cuda.occupancy import launch_occupancy
 from kopt.tools.cuda.toolchain import find_toolchain
 
 from .instructions import Instruction, read_instructions
-from .launch_path import MAX_FOLLOWED, constant_bank, follow_launch
+from .launch_path import MAX_FOLLOWED, Following, constant_bank, follow_launch
 from .machine_time import LaunchTime, TimedLaunch
 from .sm_work import MAX_STEPS
 from .timing_constants import Clocks
@@ -35,6 +35,19 @@ class FollowedPlan:
     """The launches of a plan, followed through their machine code."""
 
     launches: tuple[TimedLaunch, ...]
+
+    def taking_branches(self) -> "FollowedPlan":
+        """Return the same launches followed along the branches on data that were passed by."""
+        unlike = {id(one): one for one in self.launches}
+        few = -(-len(unlike) // _FOLLOWED_WHOLE)
+        other: dict[int, TimedLaunch] = {}
+        for key, one in unlike.items():
+            path = one.path
+            how = Following(MAX_FOLLOWED // few, takes_branches=True)
+            other[key] = replace(
+                one, path=follow_launch(path.launch, path.code, path.bank, one.gpu.sm_count, how)
+            )
+        return FollowedPlan(tuple(other[id(one)] for one in self.launches))
 
     def times(self, clocks: Clocks | None = None) -> tuple[LaunchTime, ...]:
         """Return the time of each launch, on buffers that no cache holds."""
@@ -83,8 +96,8 @@ def _launches(
     few = -(-len(set(alike)) // _FOLLOWED_WHOLE)
     for launch in dict.fromkeys(alike):
         bank = constant_bank(launch, kernels[launch.kernel].parameter_base_bytes)
-        most = MAX_FOLLOWED // few
-        path = follow_launch(launch, code[launch.kernel], bank, gpu.sm_count, most)
+        how = Following(MAX_FOLLOWED // few)
+        path = follow_launch(launch, code[launch.kernel], bank, gpu.sm_count, how)
         occupancy = launch_occupancy(launch, resources[launch.kernel], gpu)
         resident = max(1, occupancy.blocks_per_sm)
         smem = launch.dynamic_smem_bytes + resources[launch.kernel].static_smem_bytes

@@ -43,6 +43,8 @@ class WarpPath:
     place: Place
     present: Flags
     """The lanes that have a thread."""
+    takes_branches: bool = False
+    """Whether a branch ahead that depends on data is taken, not passed by."""
     visits: list[Visit] = field(default_factory=list[Visit])
     is_cut: bool = False
     """Whether the way was longer than is followed, or went where no code is known."""
@@ -128,4 +130,7 @@ class WarpPath:
         goes_back = one.target is not None and one.target <= one.address
         self.has_open_loop |= goes_back or times == _PATIENCE
         self._seen[one.address] = times
-        return np.full(WARP, times % _PATIENCE == 0, dtype=np.bool_)
+        is_taken = times % _PATIENCE == 0
+        if self.takes_branches and one.operation == "BRA" and not goes_back:
+            is_taken = not is_taken
+        return np.full(WARP, is_taken, dtype=np.bool_)

@@ -248,6 +248,7 @@ class JobHost:
             await asyncio.sleep(0)  # calls go first
 
     async def _cancel_held(self, job: HeldJob) -> None:
+        self._same.forget(job.id)
         await self._lanes[job.lane].cancel(job)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _CANCEL_S

@@ -48,12 +48,13 @@ class SameWork:
         with suppress(KoptError):  # swept or damaged meanwhile
             if serves_again(await view(job_id)):
                 return job_id
-        self.forget(work, owner)
+        self.forget(job_id)
         return None
 
-    def forget(self, work: Work, owner: str) -> None:
-        """Begin a new job for this work the next time."""
-        self._jobs.pop(_key(work, owner), None)
+    def forget(self, job_id: str) -> None:
+        """Let no call join this job from now on: it is being cancelled, or serves no longer."""
+        for key in [key for key, known in self._jobs.items() if known == job_id]:
+            del self._jobs[key]
 
 
 def serves_again(view: JobView) -> bool:

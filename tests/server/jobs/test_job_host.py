@@ -1,5 +1,6 @@
 """Jobs of one server: done, waited for, cancelled, killed."""
 
+import asyncio
 import os
 import resource
 import signal
@@ -105,6 +106,17 @@ async def test_a_caller_that_leaves_does_not_end_the_job(host: JobHost) -> None:
     with anyio.move_on_after(0.01):
         await host.wait(job_id, BOUND_S)
     assert (await host.wait(job_id, BOUND_S)).state == "done"
+
+
+async def test_a_job_that_is_being_cancelled_is_not_joined(host: JobHost) -> None:
+    job_id = await host.submit(SPINNING, "me")
+    await wait_until_told(host, job_id, ON_SIM)
+    assert await host.joined(SPINNING) == job_id
+    ending = asyncio.create_task(host.cancel(job_id))
+    while (await host.joined(SPINNING)) is not None:
+        await asyncio.sleep(0)
+    assert not (await host.view(job_id)).is_over
+    assert (await ending).state == "cancelled"
 
 
 @pytest.mark.parametrize(("work", "words"), [(SPINNING, ON_SIM), (BOMB, IN_COMPILER)])

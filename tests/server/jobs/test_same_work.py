@@ -45,7 +45,9 @@ def test_equal_work_of_one_owner_is_known_by_its_last_job() -> None:
         ProfileWork(kernel="k", source="a"),
     ):
         assert same.known(other, "") is None
-    same.forget(COMPILE, "")
+    same.forget(request(COMPILE, 1).id)  # an earlier one
+    assert same.known(COMPILE, "") == request(COMPILE, 2).id
+    same.forget(request(COMPILE, 2).id)
     assert same.known(COMPILE, "") is None
 
 

@@ -1,6 +1,12 @@
-"""What a caller is told once and not again: notices that stay true for a whole session."""
+"""What a caller is told once and not again: notices that stay true for a whole session.
+
+A token may be shared by several agents and outlives their sessions: its callers are told each
+time.
+"""
 
 from collections import OrderedDict
+
+from kopt.config.folder_owner import LOCAL_OWNER
 
 from .caller import Caller
 
@@ -17,6 +23,8 @@ class ToldOnce:
 
     def is_news(self, caller: Caller, notice: str) -> bool:
         """Return whether `caller` was not told `notice` before, and count it as told."""
+        if caller.owner != LOCAL_OWNER:
+            return True
         key = (caller.owner, caller.name)
         told = self._told.setdefault(key, set())
         self._told.move_to_end(key)

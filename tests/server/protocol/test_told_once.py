@@ -13,10 +13,15 @@ pytestmark = pytest.mark.anyio
 
 
 def test_each_caller_is_told_each_notice_once() -> None:
-    told, mine, other = ToldOnce(), Caller("local codex"), Caller("token-2", "token:2")
+    told, mine, other = ToldOnce(), Caller("local codex"), Caller("local claude")
     assert told.is_news(mine, "offer") and told.is_news(mine, "notice")
     assert told.is_news(other, "offer")
     assert not told.is_news(mine, "offer") and not told.is_news(other, "offer")
+
+
+def test_agents_that_share_a_token_are_told_each_time() -> None:
+    told, shared = ToldOnce(), Caller("token-2", "token:2")
+    assert told.is_news(shared, "notice") and told.is_news(shared, "notice")
 
 
 def test_a_caller_that_many_others_came_after_is_told_again() -> None:

@@ -1,5 +1,6 @@
 """Ten kernels that somebody says are fast, five of them falsely, and the page of each review."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -174,7 +175,7 @@ def test_the_page_and_the_record_have_the_whole_measurement(review: Review) -> N
     assert one.limit.speedup == pytest.approx(3.6 * 1.02 / 1.1, rel=0.01)
     page = review_markdown(result)
     assert "like for like with lib (PDL on): the same work on the same data" in page
-    assert "| b8xh64 | 2.00" in page
+    assert re.search(r"\| b8xh64 \| (1\.99|2\.0[01])", page)  # 2 us, with noise
     assert ReviewResult.model_validate_json(result.model_dump_json(by_alias=True)) == result
 
 

@@ -76,7 +76,7 @@ async def test_progress_comes_while_the_call_is_open(tmp_path: Path, mode: Mode)
     async with answering(_server(tmp_path, jobs)) as here, Client(here.url, mode=mode) as client:
         arguments = {"kernel": KERNEL, "source": "mine"}
         reply = await client.call_tool("compile", arguments, progress_callback=on_progress)
-    assert seen == [(1, "part 1"), (2, "part 2"), (3, "part 3")]
+    assert seen == [(1, f"{FIRST_JOB}: part 1"), (2, "part 2"), (3, "part 3")]
     assert not reply.is_error
 
 

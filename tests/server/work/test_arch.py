@@ -42,7 +42,9 @@ def test_sim_estimates_for_the_named_gpu_and_the_reply_says_which(site: WorkSite
     assert isinstance(default, BenchResult) and isinstance(other, BenchResult)
     assert other.memory_floor_us != default.memory_floor_us
     assert [build.arch for build in other.check.compiled.builds] == [OTHER]
-    facts = sound(job_reply(done_job(other), "concise"))
+    done = done_job(other)
+    asked = done.request.model_copy(update={"work": work_for(BenchWork, OTHER)})
+    facts = sound(job_reply(done.model_copy(update={"request": asked}), "concise"))
     assert facts["estimated"]["gpu"] == f"A100 ({OTHER})"
     assert f"arch={OTHER}" in facts["next"]
     assert "arch=" not in sound(job_reply(done_job(default), "concise"))["next"]

@@ -15,7 +15,7 @@ from kopt.search.models.model import Model
 from kopt.search.records.budget import Budget
 from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.reports.run_report import view_run
-from kopt.search.runs import parts
+from kopt.search.runs import model_roles
 from kopt.search.runs.parts import RunPlace
 from kopt.search.runs.run import drive_run, reopen_run
 from support.scripted_agents import ScriptedRoles, evaluate_line, scripted_model
@@ -59,7 +59,7 @@ def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Steps:
         "DocumentSearch": NoDocuments,
     }
     for name, stand_in in stand_ins.items():
-        monkeypatch.setattr(parts, name, stand_in)
+        monkeypatch.setattr(model_roles, name, stand_in)
     return taken
 
 
@@ -138,7 +138,7 @@ def test_interrupted_round_of_agents_is_finished_by_a_step_with_a_key_only(
         return LINES.get(call, f"algebra wrong // {call}")
 
     with monkeypatch.context() as patch:
-        patch.setattr(parts, "open_model", _opens(scripted_model(interrupt)))
+        patch.setattr(model_roles, "open_model", _opens(scripted_model(interrupt)))
         with pytest.raises(KeyboardInterrupt):
             steps.take(kernel=KERNEL)
     _give_key(steps, None)

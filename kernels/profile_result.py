@@ -150,7 +150,7 @@ class MachineExcerpt(Record):
     about: str
     """Why this part: a line of the source, or the hottest block with its share."""
     instructions: int
-    """Of the whole function."""
+    """Instructions of the whole function."""
     left_out: int
     """Instructions of the part that are not among `rows`."""
     rows: tuple[str, ...]

@@ -43,7 +43,7 @@ class Session:
 
     @property
     def without_models(self) -> "Session":
-        """The same call as if there were no key."""
+        """Return the same call as if there were no key."""
         return replace(self, settings=replace(self.settings, claude=None))
 
     def show(

@@ -44,7 +44,7 @@ class RunPlace:
 
     @property
     def without_models(self) -> "RunPlace":
-        """The same machine without a key or a recording."""
+        """Return the same machine without a key or a recording."""
         site = replace(self.site, settings=replace(self.site.settings, claude=None))
         return RunPlace(site)
 

@@ -44,6 +44,7 @@ def test_program_that_is_not_there_is_a_setup_error(settings: Settings, tmp_path
 
 def test_program_that_the_policy_hides_is_a_setup_error(settings: Settings, tmp_path: Path) -> None:
     if available_level(settings) == "plain":
+        # Nothing is hidden at this level, so that there is nothing to refuse.
         pytest.skip("plain restricts no files")
     hidden = tmp_path / "hidden"
     shutil.copy("/bin/true", hidden)

@@ -136,7 +136,7 @@ class SubmittedCandidate(ToldRecord):
     source: str = ""
     """The whole .cu text. Exactly one of source and path."""
     path: str = ""
-    """As for compile."""
+    """Its file, as in compile."""
     hypothesis: str = Field(default="", max_length=MAX_HYPOTHESIS_CHARACTERS)
     """Why it should be faster, in one sentence."""
     family: str = Field(default="", max_length=40)
@@ -146,7 +146,7 @@ class SubmittedCandidate(ToldRecord):
     tune: dict[str, int] = Field(default_factory=dict[str, int], max_length=64)
     """Tune values; default: the first of each."""
     techniques: tuple[str, ...] = Field(default=(), max_length=4)
-    """Of a suggestion of kind memory that it follows: learned from."""
+    """Techniques of the suggestion that it follows, to learn from."""
 
 
 class StepWork(ToldRecord):

@@ -152,6 +152,16 @@ def test_busiest_sm_keeps_its_time_where_others_have_less_to_do(copy: FollowedKe
     assert copy.estimate(counted(asked // 2)).latency_us == copy.estimate().latency_us
 
 
+def test_way_that_is_cut_is_no_faster_than_the_round_trips_of_its_accesses(
+    copy: FollowedKernel,
+) -> None:
+    launch = copy.way.launches[0]
+    cut = FollowedPlan((replace(launch, path=replace(launch.path, is_cut=True)),))
+    many = counted(copy.model.read_bytes).model_copy(update={"global_accesses_per_thread": 800.0})
+    assert replace(copy, way=cut).estimate(many).latency_us > 100 * 0.4
+    assert copy.estimate(many).latency_us < 10
+
+
 def test_scratch_that_is_zeroed_costs_an_empty_launch(copy: FollowedKernel) -> None:
     sums = Scratch(name="sums", dtype="float32", shape=(8,), init="zero")
     zeroed = replace(copy, plan=copy.plan.model_copy(update={"scratch": (sums,)})).estimate()

@@ -9,10 +9,13 @@ from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.roofline import ByteModel
 
 from .machine.stage import FollowedPlan
+from .machine.timing_constants import Clocks
 
 DRAM_EFFICIENCY = 0.88
 """Share of the data-sheet bandwidth that a streaming kernel reaches. Source: FlashInfer's
 fused_add_rmsnorm at 16384x4096 moved 2.94 of 3.35 TB/s on an H100 (measured, CUDA graphs)."""
+_IN_FLIGHT = 8
+"""Loads of one thread that overlap at most. Estimated."""
 _NOTICED = 1.1
 """Counted / followed bytes, or the other way round, from which on the followed work is not all."""
 
@@ -36,6 +39,19 @@ def counted_dram_us(
         for name, one in counters.traffic.items()
     )
     return moved / (gpu.dram_bandwidth_gb_s * 1e3 * DRAM_EFFICIENCY)
+
+
+def counted_latency_us(
+    followed: FollowedPlan, counters: ExecutionCounters | None, gpu: GpuSpec
+) -> float:
+    """Return the round trips of a thread's counted accesses; 0 where its way was followed whole.
+
+    Without it a way that is cut, by a `switch` over a table say, would be the fastest of all.
+    """
+    if counters is None or not any(one.path.is_cut for one in followed.launches):
+        return 0.0
+    trips = counters.global_accesses_per_thread / _IN_FLIGHT
+    return max(counters.load_phases_per_thread, trips) * Clocks().dram / gpu.clock_mhz
 
 
 def counted_bytes(counters: ExecutionCounters) -> int:

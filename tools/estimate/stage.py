@@ -15,7 +15,13 @@ from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.roofline import ByteModel
 from kopt.kernels.time_estimate import LaunchEstimate, PartName, PartTimes, TimeEstimate
 
-from .counted_floor import counted_bytes, counted_dram_us, counted_excess, nearest_way
+from .counted_floor import (
+    counted_bytes,
+    counted_dram_us,
+    counted_excess,
+    counted_latency_us,
+    nearest_way,
+)
 from .machine.machine_time import LaunchTime
 from .machine.stage import FollowedPlan, follow_plan
 from .machine.timing_constants import Clocks
@@ -87,6 +93,7 @@ def estimate_followed(
     first, *others = (_launch(launch.kernel, time, gpu, excess) for launch, time in timed)
     launches = (_with_memsets(first, plan), *others)
     us = sum(one.latency_us for one in launches)
+    floor_us = max(floor_us, counted_latency_us(followed, counters, gpu))
     if floor_us > us:
         launches = tuple(_held(one, floor_us / us) for one in launches)
         us = floor_us

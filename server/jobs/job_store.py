@@ -174,15 +174,16 @@ class JobStore:
 
     def newest(self, owner: str, most: int) -> list[str]:
         """Return the ids of the newest jobs that `owner` may see, newest first."""
-        found: list[str] = []
+        found: list[JobRequest] = []
         for name in reversed(self._ids()):
-            if len(found) == most:
+            if found and len(found) >= most and _second_of(name) != _second_of(found[-1].id):
                 break
             with suppress(KoptError, OSError):  # damaged: nothing says whose it is
                 request = JobFiles(self._root / name).read_request()
                 if owner in (LOCAL_OWNER, request.owner):
-                    found.append(name)
-        return found
+                    found.append(request)
+        found.sort(key=lambda request: request.created_us, reverse=True)
+        return [request.id for request in found[:most]]
 
     def sweep(self) -> int:
         """Remove jobs that ended, or were abandoned, more than 7 days ago; return their number."""
@@ -254,6 +255,11 @@ def _view(files: JobFiles) -> JobView:
         holder=holder if is_held and not is_over else None,
         attempts=files.read_attempts(),
     )
+
+
+def _second_of(job_id: str) -> str:
+    """Return the second of a job's creation as its id has it; within one, ids are in no order."""
+    return job_id.rsplit("-", 1)[0]
 
 
 def _created_s(files: JobFiles) -> float:

@@ -43,6 +43,15 @@ def test_a_new_job_is_on_the_disk_and_held(store: JobStore, settings: Settings) 
     claim.release()
 
 
+def test_jobs_of_one_second_are_listed_newest_first(store: JobStore) -> None:
+    claims = [store.create(QUICK, "me") for _ in range(8)]
+    newest_first = [claim.request.id for claim in reversed(claims)]
+    assert store.newest("", 8) == newest_first
+    assert store.newest("", 3) == newest_first[:3]
+    for claim in claims:
+        claim.release()
+
+
 def test_only_the_user_may_look_into_a_job(store: JobStore) -> None:
     claim = store.create(QUICK, "me")
     assert stat.S_IMODE(claim.files.folder.stat().st_mode) == 0o700

@@ -60,6 +60,7 @@ class JobHost:
         self._asked = asyncio.Event()
         self._is_closing = False
         self._same = SameWork()
+        self._joining = asyncio.Lock()
 
     @property
     def runner_pids(self) -> list[int]:
@@ -70,13 +71,15 @@ class JobHost:
         """Sweep old jobs and resume the last day's orphans, in the background."""
         self._spawn(self._resume())
 
-    async def submit(self, work: Work, caller: str, owner: str = "") -> str:
+    async def submit(self, work: Work, caller: str, owner: str = "", joins: bool = False) -> str:
         """Queue `work` and return the id of its job, which is on the disk by then.
 
         Args:
             work: The work to do.
             caller: The caller's name, for its turns.
             owner: Whose job it is; "": the local owner's.
+            joins: Return the owner's job of the very same work where there is one to join
+                (`same_work.py`).
 
         Raises:
             ToolError: The work holds text that is not Unicode, or too much waits already.
@@ -84,11 +87,8 @@ class JobHost:
         """
         self._asked.set()
         # Shielded: a caller that leaves in this moment must not leave a job that no process runs.
-        return await asyncio.shield(self._spawn(self._submit(work, caller, owner)))
-
-    async def joined(self, work: Work, owner: str = "") -> str | None:
-        """Return the job of this server that does, or did, the same work; None for a new one."""
-        return await self._same.joined(work, owner, self.view)
+        submit = self._join if joins else self._submit
+        return await asyncio.shield(self._spawn(submit(work, caller, owner)))
 
     async def wait(self, job_id: str, wait_s: float, watch: Watch | None = None) -> JobView:
         """Return the job when it is over, or as it stands after `wait_s`.
@@ -167,6 +167,11 @@ class JobHost:
         """Return the newest jobs that `owner` may see, newest first; damaged ones are left out."""
         ids = await asyncio.to_thread(self._store.newest, owner, most)
         return await readable(ids, self.view)
+
+    async def _join(self, work: Work, caller: str, owner: str) -> str:
+        async with self._joining:  # of two equal calls in one moment the second joins the first
+            joined = await self._same.joined(work, owner, self.view)
+            return joined or await self._submit(work, caller, owner)
 
     async def _submit(self, work: Work, caller: str, owner: str) -> str:
         new = waiting_work(caller, work)

@@ -100,12 +100,11 @@ _POLL_S = 0.2
 class Jobs(Protocol):
     """Durable jobs; none of them depends on the call that began it."""
 
-    async def submit(self, work: Work, caller: str, owner: str = "") -> str:
-        """Return the id of a new job of `owner`, which is on disk by then."""
-        ...
+    async def submit(self, work: Work, caller: str, owner: str = "", joins: bool = False) -> str:
+        """Return the id of a job of `owner`, which is on disk by then.
 
-    async def joined(self, work: Work, owner: str = "") -> str | None:
-        """Return the job of this server that does, or did, the same work; None for a new one."""
+        It is a new one, unless the call `joins` the owner's job of the very same work.
+        """
         ...
 
     async def wait(self, job_id: str, wait_s: float, watch: Watch | None = None) -> JobView:
@@ -145,18 +144,14 @@ class WatchedJobs:
     def kill_all(self) -> None:
         """Do nothing: there is no process."""
 
-    async def submit(self, work: Work, caller: str, owner: str = "") -> str:
+    async def submit(self, work: Work, caller: str, owner: str = "", joins: bool = False) -> str:
         """Refuse.
 
         Raises:
             ToolError: Always.
         """
-        del work, caller, owner
+        del work, caller, owner, joins
         raise ToolError("this server was started with --read-only: it compiles and runs nothing")
-
-    async def joined(self, work: Work, owner: str = "") -> None:
-        """Return None: nothing was begun here."""
-        del work, owner
 
     async def wait(self, job_id: str, wait_s: float, watch: Watch | None = None) -> JobView:
         """Return the job once another server has ended it, or as it stands after `wait_s`."""

@@ -23,8 +23,7 @@ class OwnedJobs:
         The very same work of this owner is joined where it is under way, or where its result would
         be the same (`same_work.py`).
         """
-        joined = await self._jobs.joined(work, self._owner)
-        return joined or await self._jobs.submit(work, caller, self._owner)
+        return await self._jobs.submit(work, caller, self._owner, joins=True)
 
     async def wait(self, job_id: str, wait_s: float, watch: Watch | None = None) -> JobView:
         """Return the job when it is over, or as it stands after `wait_s`."""

@@ -27,16 +27,13 @@ class ScriptedJobs:
         self.waiting = 0
         """Calls of `wait` that have not returned."""
 
-    async def submit(self, work: Work, caller: str, owner: str = "") -> str:
-        """Keep `work` under the next id."""
+    async def submit(self, work: Work, caller: str, owner: str = "", joins: bool = False) -> str:
+        """Keep `work` under the next id; nothing is joined."""
+        del joins
         self.works.append(work)
         self.owners.append(owner)
         self.callers.append(caller)
         return _job_id(len(self.works) - 1)
-
-    async def joined(self, work: Work, owner: str = "") -> None:
-        """Return None: each call has a job of its own."""
-        del work, owner
 
     async def wait(
         self,

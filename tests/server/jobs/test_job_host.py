@@ -111,12 +111,21 @@ async def test_a_caller_that_leaves_does_not_end_the_job(host: JobHost) -> None:
 async def test_a_job_that_is_being_cancelled_is_not_joined(host: JobHost) -> None:
     job_id = await host.submit(SPINNING, "me")
     await wait_until_told(host, job_id, ON_SIM)
-    assert await host.joined(SPINNING) == job_id
+    assert await host.submit(SPINNING, "me", joins=True) == job_id
     ending = asyncio.create_task(host.cancel(job_id))
-    while (await host.joined(SPINNING)) is not None:
+    while (another := await host.submit(SPINNING, "me", joins=True)) == job_id:
         await asyncio.sleep(0)
     assert not (await host.view(job_id)).is_over
     assert (await ending).state == "cancelled"
+    await host.cancel(another)
+
+
+async def test_equal_calls_in_one_moment_make_one_job_of_each_owner(host: JobHost) -> None:
+    async with asyncio.TaskGroup() as group:
+        calls = [group.create_task(host.submit(QUICK, "me", joins=True)) for _ in range(4)]
+        others = group.create_task(host.submit(QUICK, "me", "token:1", joins=True))
+    (job_id,) = {call.result() for call in calls}
+    assert others.result() != job_id
 
 
 @pytest.mark.parametrize(("work", "words"), [(SPINNING, ON_SIM), (BOMB, IN_COMPILER)])

@@ -58,7 +58,7 @@ class FailingJobs(ScriptedJobs):
         super().__init__()
         self.error = error
 
-    async def submit(self, work: Work, caller: str, owner: str = "") -> str:
+    async def submit(self, work: Work, caller: str, owner: str = "", joins: bool = False) -> str:
         """Fail."""
         raise self.error
 

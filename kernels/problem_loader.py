@@ -73,6 +73,30 @@ def load_problems(extra: Path | None = None) -> dict[str, Problem]:
     return problems
 
 
+def readable_problems(extra: Path | None = None) -> tuple[dict[str, Problem], tuple[str, ...]]:
+    """Return every problem that has no mistake, by name, and what is wrong with each other one.
+
+    Args:
+        extra: As in `load_problems`.
+    """
+    problems = load_problems()
+    mistakes: list[str] = []
+    try:
+        own = [] if extra is None else _own_folders(extra)
+    except ToolError as error:
+        return problems, (str(error),)
+    for folder in own:
+        try:
+            _refuse_taken(folder, problems.keys())
+            with_it = {**problems, folder.name: load_problem(folder)}
+            _refuse_ambiguous(with_it)
+        except ToolError as error:
+            mistakes.append(str(error))
+        else:
+            problems = with_it
+    return problems, tuple(mistakes)
+
+
 def _refuse_ambiguous(problems: Mapping[str, Problem]) -> None:
     """Refuse a kernel id that two kernels have, or a kernel and a problem.
 
@@ -153,15 +177,23 @@ def _packaged_root() -> Path:
 def _problem_folders(extra: Path | None) -> list[Path]:
     """Return the packaged folders, then the user's; each has the name of its problem."""
     packaged = _folders_below(_packaged_root())
-    taken = {folder.name: folder for folder in packaged}
     own = [] if extra is None else _own_folders(extra)
     for folder in own:
-        if folder.name in taken:
-            raise ToolError(
-                f"{folder}: a problem called {folder.name!r} exists already in"
-                f" {taken[folder.name]}; choose another name"
-            )
+        _refuse_taken(folder, {one.name for one in packaged})
     return [*packaged, *own]
+
+
+def _refuse_taken(folder: Path, taken: Collection[str]) -> None:
+    """Refuse a problem of the user's that is called like a packaged one.
+
+    Raises:
+        ToolError: Names both, and what to do.
+    """
+    if folder.name in taken:
+        raise ToolError(
+            f"{folder}: a problem called {folder.name!r} exists already in"
+            f" {_packaged_root() / folder.name}; choose another name"
+        )
 
 
 def _own_folders(extra: Path) -> list[Path]:

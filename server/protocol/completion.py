@@ -16,7 +16,6 @@ from mcp.types import (
     ResourceTemplateReference,
 )
 
-from kopt.config.errors import KoptError
 from kopt.config.folder_owner import may_see
 from kopt.config.gpu_specs import load_gpus
 from kopt.config.settings import Settings
@@ -72,12 +71,9 @@ def _names(argument: str, owner: str, settings: Settings) -> list[str]:
 
 
 def _kernels(settings: Settings) -> list[str]:
-    from kopt.kernels.problem_loader import load_problems  # loads numpy: not when a server starts
+    from kopt.kernels.problem_loader import readable_problems  # loads numpy: not at the start
 
-    try:
-        problems = load_problems(settings.problems)
-    except KoptError:  # list_kernels says what is wrong with it
-        problems = load_problems()
+    problems, _ = readable_problems(settings.problems)  # list_kernels says what is wrong in others
     return [kernel for problem in problems.values() for kernel in problem.kernel_ids]
 
 

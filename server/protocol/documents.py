@@ -20,7 +20,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.candidate_guide import GUIDE, candidate_skeleton
 from kopt.kernels.families import FAMILY_CHANGES
-from kopt.kernels.problem_loader import load_problems
+from kopt.kernels.problem_loader import readable_problems
 from kopt.kernels.roofline import roofline, workload_bytes
 from kopt.search.advice.retrieval import Asker, read_for_run
 from kopt.search.reports.run_list import RunSummary, UnreadableRun, read_summary
@@ -70,10 +70,13 @@ def kernel_document(kernel_id: str, settings: Settings) -> str:
 
 def kernel_index(settings: Settings) -> str:
     """Return a line for each problem with its kernel ids, as Markdown."""
+    problems, mistakes = readable_problems(settings.problems)
     lines = [
         f"- {problem.name} ({problem.op_type}): {', '.join(problem.kernel_ids)}"
-        for problem in load_problems(settings.problems).values()
+        for problem in problems.values()
     ]
+    if mistakes:
+        lines += ["", "# Problems that cannot be read", "", *(f"- {one}" for one in mistakes)]
     return "\n".join(("# Kernels (kopt://kernels/{id} has one of them whole)", "", *lines)) + "\n"
 
 

@@ -28,6 +28,8 @@ argument order, shapes, tolerance, how the launch header is written, and the ref
 complete and correct candidate to start from, and the best that is known.
 Example: {"query": "silu"}, then {"kernel": "silu_and_mul_b8xh14336"}"""
 
+_MISTAKES_SHOWN = 3
+
 
 class ListKernelsArguments(ToldRecord):
     """The arguments of `list_kernels`."""
@@ -91,20 +93,15 @@ def matching_kernels(call: Invocation, arguments: ListKernelsArguments) -> dict[
     Raises:
         ToolError: The page lies behind the last one.
     """
-    from kopt.kernels.problem_loader import load_problems  # loads numpy: not when a server starts
+    from kopt.kernels.problem_loader import readable_problems  # loads numpy
     from kopt.server.find_case import has_baseline
     from kopt.tools.facts.kernel_facts import full_kernel_row, kernel_row
 
     (arch,) = chosen_archs((arguments.arch or DEFAULT_ARCH,))
     gpu = gpu_for_arch(arch)
     row = full_kernel_row if call.detail == "full" else kernel_row
-    own = call.options.settings.problems
-    mistake = ""
-    try:
-        problems = load_problems(own).values()
-    except ToolError as error:  # one mistake in a problem of the user's own hides no other kernel
-        mistake = str(error)
-        problems = load_problems().values()
+    readable, mistakes = readable_problems(call.options.settings.problems)
+    problems, mistake = readable.values(), "\n".join(mistakes[:_MISTAKES_SHOWN])
     rows = [
         row(problem, workload, gpu)
         for problem in problems

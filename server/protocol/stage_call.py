@@ -90,6 +90,10 @@ def resolved(arguments: Asked, options: ServeOptions, owner: str) -> Work:
         return _resolved_step(arguments, options, owner)
     if isinstance(arguments, ComparedWork) and is_table(arguments):
         return resolved_table(arguments, Reader(options, owner))
+    if isinstance(arguments, ProfileWork) and arguments.sass:
+        from kopt.tools.profiling.machine_excerpt import refuse_unclear  # loads numpy
+
+        refuse_unclear(arguments.sass)
     text = Reader(options, owner).text(arguments.source, arguments.path)
     known: dict[str, Any] = {"source": text}
     known_kernel(arguments.kernel, options.settings)

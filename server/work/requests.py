@@ -6,9 +6,9 @@ that is named by path is read before the work becomes a job, so that its text is
 """
 
 from pathlib import PurePath
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from kopt.kernels.candidate import MAX_HYPOTHESIS_CHARACTERS
 from kopt.kernels.check_result import CheckLevel
@@ -19,11 +19,23 @@ MAX_CANDIDATES = 12
 Seed = Annotated[int, Field(ge=0, lt=1 << 32)]
 
 
+def _alone(value: Any) -> Any:
+    """Return the entry of a list of one: some callers list what only one is taken of."""
+    entries: list[Any] = cast(list[Any], value) if isinstance(value, list) else []
+    return entries[0] if len(entries) == 1 else value
+
+
+def _listed(value: Any) -> Any:
+    """Return a text as a list of it: some callers name one where several may be named."""
+    return (value,) if isinstance(value, str) and value else value
+
+
 DeviceName = Annotated[
     str, Field(max_length=40, description="auto (a GPU, else sim), sim, or cuda:N.")
 ]
 SimTarget = Annotated[
     str,
+    BeforeValidator(_alone),
     Field(
         max_length=40,
         description="Of sim: the target or GPU, e.g. sm_90a, H100; default sm_100a (B200).",
@@ -74,7 +86,7 @@ class CompileWork(SourceWork):
     """Compile for one or more architectures."""
 
     kind: Literal["compile"] = "compile"
-    arch: tuple[str, ...] = Field(default=(), max_length=8)
+    arch: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(default=(), max_length=8)
     """Targets or GPUs: sm_100a (B200, the default), sm_90a, H100, sm_80, ..."""
 
 
@@ -161,7 +173,7 @@ class StepWork(ToldRecord):
     """Up to 12; none: kopt's own proposer acts."""
     device: str = Field(default="auto", max_length=40)
     """auto, sim or cuda:N; a run stays on its own."""
-    arch: str = Field(default="", max_length=40)
+    arch: Annotated[str, BeforeValidator(_alone)] = Field(default="", max_length=40)
     """Of a new run on sim, e.g. sm_90a; it stays with it."""
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kopt.server.protocol import argument_check
+from kopt.server.work.requests import CompileWork, ProfileWork
 from support.scripted_jobs import ScriptedJobs
 from support.tool_client import ERAS, KERNEL, connected, serve_options, text_of
 
@@ -65,7 +66,9 @@ async def test_argument_that_resembles_none_is_answered_with_all(tmp_path: Path)
         ("compile", {**GOOD, "wait_s": 51}, "wait_s is 51: at most 50 is expected"),
         ("compile", {**GOOD, "wait_s": -1}, "wait_s is -1"),
         ("compile", {**GOOD, "tune": {"BLOCK": "x"}}, "tune.BLOCK is 'x': a whole number"),
-        ("compile", {**GOOD, "arch": "sm_90a"}, "arch is 'sm_90a': a list is"),
+        ("compile", {**GOOD, "arch": 90}, "arch is 90: a list is"),
+        ("profile", {**GOOD, "sass": "hott"}, "sass is 'hott': expected is \"hot\""),
+        ("benchmark", {**GOOD, "arch": ["sm_80", "sm_90a"]}, "arch is "),
         ("check_correctness", {**GOOD, "seeds": []}, "seeds is []: at least one is expected"),
         ("check_correctness", {**GOOD, "seeds": [-1]}, "seeds[0] is -1"),
         ("search_docs", {"query": ""}, "got neither"),
@@ -184,6 +187,20 @@ async def test_unknown_target_is_answered_with_the_nearest(
 ) -> None:
     text = await refusal("compile", {**GOOD, "arch": [arch]}, tmp_path)
     assert f"did you mean {near}" in text
+
+
+@pytest.mark.parametrize(
+    ("tool", "arch", "taken"), [("compile", "sm_90a", ("sm_90a",)), ("profile", ["H100"], "sm_90a")]
+)
+async def test_target_may_be_a_text_or_a_list_of_one(
+    tool: str, arch: str | list[str], taken: str | tuple[str, ...], tmp_path: Path
+) -> None:
+    jobs = ScriptedJobs()
+    async with connected(serve_options(tmp_path), jobs) as client:
+        await client.call_tool(tool, {**GOOD, "arch": arch, "wait_s": 0})
+    (work,) = jobs.works
+    assert isinstance(work, CompileWork | ProfileWork)
+    assert work.arch == taken
 
 
 async def test_target_without_a_data_sheet_is_refused(tmp_path: Path) -> None:

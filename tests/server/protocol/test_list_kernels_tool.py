@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.types import TextResourceContents
 
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.header_parser import parse_header
@@ -48,13 +49,21 @@ async def test_pages_cover_every_kernel_once(tmp_path: Path) -> None:
 async def test_a_broken_problem_of_ones_own_is_named_and_hides_no_other(tmp_path: Path) -> None:
     folder = tmp_path / "kopt_problems"
     folder.mkdir()
+    sound = write_tiny_problem(folder).rename(folder / "sound_rows")
+    text = (sound / "problem.yaml").read_text("utf-8")
+    (sound / "problem.yaml").write_text(text.replace("scale_rows", "sound_rows"), "utf-8")
     (write_tiny_problem(folder) / "problem.yaml").write_text("name: 3\n", "utf-8")
     options = serve_options(tmp_path / "home")
     options = replace(options, settings=replace(options.settings, problems=folder))
     async with connected(options, ScriptedJobs()) as client:
         every = facts_of(await client.call_tool("list_kernels", {"limit": 100}))
         none = facts_of(await client.call_tool("list_kernels", {"query": "scale_rows"}))
-    assert [row["kernel"] for row in every["kernels"]] == ALL
+        index = (await client.read_resource("kopt://kernels")).contents[0]
+    own = ["sound_rows_b8xh64", "sound_rows_b32xh256"]
+    assert [row["kernel"] for row in every["kernels"]] == [*ALL, *own]
+    assert isinstance(index, TextResourceContents)
+    assert all(kernel in index.text for kernel in (*ALL, *own))
+    assert "problem.yaml:1: " in index.text
     for facts in (every, none):
         assert "problem.yaml:1: " in facts["own_problems"]
         assert list(facts)[-1] == "next"

@@ -33,8 +33,9 @@ class TimeEstimate(Record):
     workload: str
     gpu: str
     latency_us: float
-    interval_us: tuple[float, float]
-    """Where a measured time lies, at the rate `interval_rate`."""
+    interval_us: tuple[float, float | None]
+    """Where a measured time lies, at the rate `interval_rate`; an end of None: no end is known,
+    since some of the work is not followed."""
     interval_rate: float
     """Share of kept measurements that lie in such intervals (docs/estimate.md), 0 to 1."""
     resolution: float

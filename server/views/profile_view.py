@@ -24,6 +24,7 @@ from kopt.tools.facts.profile_facts import (
     NOT_COUNTED,
     bound_words,
     dim_words,
+    interval_words,
     parts_words,
     waits_words,
 )
@@ -169,13 +170,11 @@ def _time_lines(profile: ProfileResult) -> Iterator[Text]:
         return
     fraction = profile.floor_fraction
     floor = "" if fraction is None else f"; the floor is {fraction:.0%} of it"
-    least, most = estimate.interval_us
     time = f"{estimate.latency_us:.3f} us estimated"
-    interval = f" ({estimate.interval_rate:.0%} from {least:.3f} to {most:.3f})"
     mostly = estimate.dominant.replace("_", " ")
     yield Text.assemble(
         f"Model: {time}" if profile.measured else (f"Time: {time}, not measured", "bold"),
-        f"{interval}{floor}; mostly {mostly}; in us: {parts_words(estimate)}",
+        f" ({interval_words(estimate)}){floor}; mostly {mostly}; in us: {parts_words(estimate)}",
     )
     yield from (Text(f"  {assumption}", style="dim") for assumption in estimate.missing)
 

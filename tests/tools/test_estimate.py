@@ -18,6 +18,7 @@ from kopt.tools.estimate.machine import stage as machine_stage
 from kopt.tools.estimate.machine.stage import FollowedPlan
 from kopt.tools.estimate.machine.timing_constants import Clocks
 from kopt.tools.estimate.stage import dominant_part, estimate_build, find_build
+from kopt.tools.facts.profile_facts import interval_words
 from support.machine_cases import FollowedKernel, followed_kernel
 
 COPY = """
@@ -58,8 +59,26 @@ def launch(us: float, parts_us: PartTimes) -> LaunchEstimate:
 def test_time_lies_in_its_interval_and_is_labelled(copy: FollowedKernel) -> None:
     found = copy.estimate()
     assert found.provenance is Provenance.ESTIMATED
-    assert found.interval_us[0] < found.latency_us < found.interval_us[1]
+    least, most = found.interval_us
+    assert most is not None
+    assert least < found.latency_us < most
     assert 0 < found.resolution < found.interval_rate < 1
+
+
+def test_switch_on_data_leaves_the_interval_open(settings: Settings) -> None:
+    functions = ("sqrtf", "exp2f", "sinf", "log2f", "tanhf", "cosf", "rsqrtf", "expf")
+    cases = "".join(f"case {n}: x = {name}(x); break;\n" for n, name in enumerate(functions))
+    body = f"""
+  float x = __bfloat162float(input[threadIdx.x]);
+  switch (int(x)) {{
+    {cases}
+  }}
+  out[threadIdx.x] = __float2bfloat16(x);
+"""
+    found = followed_kernel(body, settings).estimate()
+    assert found.interval_us[1] is None
+    assert "goes where no code is known" in found.missing[0]
+    assert interval_words(found).endswith("us or longer at 90%")
 
 
 def test_launch_busiest_unit_and_waiting_make_up_the_time(copy: FollowedKernel) -> None:

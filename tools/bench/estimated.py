@@ -4,6 +4,7 @@ Nothing is timed. The ratio orders candidates and claims nothing about a device;
 always `estimated`, and it has no interval (docs/estimate.md).
 """
 
+from collections.abc import Iterator
 from time import perf_counter
 
 from kopt.config.callbacks import prefixed
@@ -20,7 +21,7 @@ from kopt.kernels.bench_result import (
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
-from kopt.kernels.record import because
+from kopt.kernels.record import Diagnostic, because
 from kopt.kernels.roofline import memory_floor_us, workload_bytes
 from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.kernels.time_estimate import TimeEstimate
@@ -63,9 +64,15 @@ def bench_estimated(
                 "latency": estimated_latency(own),
                 "resolution": own.resolution,
                 "comparisons": (_comparison(own, reference),),
+                "diagnostics": (*result.diagnostics, *_assumptions(own)),
             }
         )
     return result.model_copy(update={"elapsed_s": perf_counter() - start})
+
+
+def _assumptions(estimate: TimeEstimate) -> Iterator[Diagnostic]:
+    for assumption in estimate.missing:
+        yield Diagnostic(severity="note", message=f"not known to the estimate: {assumption}")
 
 
 def _reference_estimate(

@@ -29,6 +29,8 @@ _ATTRIBUTE_PARAM_CBANK = 0x0A
 _ATTRIBUTE_REQUIRED_THREADS = 0x10
 _ATTRIBUTE_KPARAM_INFO = 0x17
 _MODULE_CONSTANT_BANK = ".nv.constant3"  # what `__constant__` declares
+TABLE_BANK = 2
+WORD_BYTES = 4
 _ADDRESS_BANK = ".nv.constant4"
 # Code and initial values: an address in them reaches an object without the address bank.
 _LOADED = re.compile(r"\.(text\.|nv\.constant(?!4)|nv\.global)")
@@ -66,6 +68,8 @@ class CubinFacts:
     """Size of all module-scope variables in global memory, used or not."""
     code: Mapping[str, bytes]
     """Machine code by section: each kernel with the functions that it calls."""
+    tables: Mapping[str, bytes]
+    """Whole words of constant bank 2 by kernel: where the cases of a `switch` begin, literals."""
     has_address_bank: bool
     """Whether constant bank 4, which holds addresses of module-scope objects, exists at all."""
     library_slots: frozenset[int]
@@ -95,6 +99,7 @@ def read_cubin(data: bytes) -> CubinFacts:
             undefined_functions=_undefined_functions(sections),
             module_global_bytes=_module_bytes(sections),
             code={name: sections[f".text.{name}"].data() for name in sorted(names)},
+            tables={name: _tables(name, sections) for name in names},
             has_address_bank=any(name.startswith(_ADDRESS_BANK) for name in sections),
             library_slots=_slots(elf, lambda symbol: symbol.name.startswith(LIBRARY_TABLE)),
             takes_functions=bool(_slots(elf, _is_own_function)),
@@ -144,6 +149,12 @@ def _kernel(name: str, sections: dict[str, Section]) -> CubinKernel:
         max_threads_per_block=max_threads,
         constant_bytes=constant_bytes,
     )
+
+
+def _tables(name: str, sections: dict[str, Section]) -> bytes:
+    section = sections.get(f".nv.constant{TABLE_BANK}.{name}")
+    data: bytes = b"" if section is None else section.data()
+    return data[: len(data) // WORD_BYTES * WORD_BYTES]
 
 
 def _parameter(payload: bytes) -> KernelParameter:

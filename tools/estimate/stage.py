@@ -97,18 +97,24 @@ def estimate_followed(
     if floor_us > us:
         launches = tuple(_held(one, floor_us / us) for one in launches)
         us = floor_us
-    least, most = MEASURED_OVER_ESTIMATED
+    missing = _missing(followed, counters, excess)
     return TimeEstimate(
         workload=plan.workload,
         gpu=gpu.name,
         latency_us=us,
-        interval_us=(us * least, us * most),
+        interval_us=_interval(us, missing),
         interval_rate=INTERVAL_RATE,
         resolution=RESOLUTION,
         launches=launches,
         dominant=dominant_part(launches),
-        missing=_missing(followed, counters, excess),
+        missing=missing,
     )
+
+
+def _interval(us: float, missing: tuple[str, ...]) -> tuple[float, float | None]:
+    least, most = MEASURED_OVER_ESTIMATED
+    is_open = _CUT in missing or _UNSEEN in missing
+    return us * least, None if is_open else us * most
 
 
 def _launch(name: str, time: LaunchTime, gpu: GpuSpec, excess: float) -> LaunchEstimate:

@@ -131,12 +131,11 @@ def waits_words(launch: LaunchCounters, most: int | None) -> str:
 
 
 def _estimate(estimate: TimeEstimate, detail: Detail) -> Facts:
-    least, most = estimate.interval_us
     launches = tuple(_launch_estimate(one) for one in estimate.launches)
     is_split = detail == "full" and len(launches) > 1
     return {
         "latency_us": estimate.latency_us,
-        "interval": f"{least:.3g} to {most:.3g} us at {estimate.interval_rate:.0%}",
+        "interval": interval_words(estimate),
         "ties_within": f"{100 * estimate.resolution:g}%",
         "dominant": estimate.dominant,
         "parts_us": parts_words(estimate),
@@ -145,6 +144,13 @@ def _estimate(estimate: TimeEstimate, detail: Detail) -> Facts:
             assumed=Listing(estimate.missing, most=2),
         ),
     }
+
+
+def interval_words(estimate: TimeEstimate) -> str:
+    """Return where a measured time lies."""
+    least, most = estimate.interval_us
+    end = "us or longer" if most is None else f"to {most:.3g} us"
+    return f"{least:.3g} {end} at {estimate.interval_rate:.0%}"
 
 
 def parts_words(estimate: TimeEstimate) -> str:

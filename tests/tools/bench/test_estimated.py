@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BenchResult, Latency
+from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Provenance, Status, Verdict
@@ -48,6 +49,22 @@ def test_the_reference_kernel_against_itself_has_ratio_one(
     assert (result.gpu, result.device, result.seed) == (None, "sim", None)
     assert result.latency is not None
     assert (result.latency.provenance, result.latency.replays) == (Provenance.ESTIMATED, 0)
+
+
+def test_assumptions_of_an_estimate_are_told(own_problem: Problem, settings: Settings) -> None:
+    waiting = """
+    float left = x[blockIdx.x * H + h];
+    while (left > 1.0f) left *= 0.5f;
+    if (left == 7.0f) out[0] = left;
+  }
+}
+"""
+    body = BODY.replace("  }\n}\n", waiting)
+    assert body != BODY
+    case = Case(own_problem, own_problem.workloads[0], Candidate(HEADER + body))
+    (note,) = _bench(BenchRequest(case), settings).diagnostics
+    assert note.severity == "note"
+    assert note.message.startswith("not known to the estimate: how often a loop runs")
 
 
 def test_an_estimate_has_no_spread_in_json(own_problem: Problem, settings: Settings) -> None:

@@ -192,6 +192,24 @@ def test_way_by_a_register_that_is_not_known_is_cut(text: str) -> None:
     assert WarpPath(code, Lanes({}), place, ALL).follow().is_cut
 
 
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a", "sm_120a"])
+def test_switch_on_an_argument_goes_to_its_case(arch: str, settings: Settings) -> None:
+    cases = ("x * 2", "sqrtf(x)", "exp2f(x)", "sinf(x)", "x + 3", "log2f(x)", "tanhf(x)", "cosf(x)")
+    switch = "".join(f"case {n}: x = {case}; break;\n" for n, case in enumerate(cases))
+    body = f"""
+  float x = __bfloat162float(input[threadIdx.x]);
+  switch (H - {14336 - 5}) {{
+    {switch}
+  }}
+  out[threadIdx.x] = __float2bfloat16(x);
+"""
+    path = followed(body, settings, arch).launches[0].path
+    run = [path.code[visit.index] for visit in path.followed[0][0] if visit.active]
+    assert not path.is_cut
+    assert any(one.operation in ("BRX", "BRXU") for one in path.code)
+    assert {"LG2"} == {name for one in run if one.operation == "MUFU" for name in one.modifiers}
+
+
 @pytest.mark.parametrize("arch", ["sm_80", "sm_89", "sm_90a"])
 def test_asynchronous_copy_reads_where_it_copies_from(arch: str, settings: Settings) -> None:
     body = """

@@ -60,6 +60,7 @@ def _word(text: str, name: str = "R0") -> list[int]:
         ("VIMNMX R0,R1,R2,PT", "min(signed(a), signed(b))"),
         ("VIMNMX.U32 R0,R1,R2,!PT", "max(a, b)"),
         ("VIMNMX R0,PT,PT,R1,R2,PT", "min(signed(a), signed(b))"),
+        ("VIADDMNMX.U32 R0,R1,R2,0x2,PT", "min((a + b) % 2**32, 2)"),
         ("IABS R0,R1", "abs(signed(a))"),
         ("MOV R0,0x12345678", "0x12345678"),
     ],

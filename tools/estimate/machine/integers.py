@@ -226,21 +226,23 @@ def select(lanes: Lanes, one: Instruction, active: Flags) -> None:
 
 
 def extremum(lanes: Lanes, one: Instruction, active: Flags) -> None:
-    """IMNMX, VIMNMX: the lesser word where the predicate holds, else the greater."""
+    """IMNMX, VIMNMX: the lesser word where the predicate holds, else the greater.
+
+    Of the three words of VIADDMNMX the first two are added first.
+    """
     written, values, read = _arguments(one.operands[1:])
-    first, second, flag = lanes.word(values[0]), lanes.word(values[1]), lanes.flag(read[0])
+    words = [word for name in values if (word := lanes.word(name)) is not None]
+    flag = lanes.flag(read[0])
     for name in written:
         lanes.set_flag(name, None, active)
-    if first is None or second is None or flag is None:
+    if len(words) < len(values) or flag is None:
         lanes.write(one.operands[0], None, active)
         return
+    first, second = sum(words[:-1], filled(0)) & MASK, words[-1]
     if "U32" not in one.modifiers:
         first, second = signed(first), signed(second)
-    lanes.write(
-        one.operands[0],
-        np.where(flag, np.minimum(first, second), np.maximum(first, second)),
-        active,
-    )
+    chosen = np.where(flag, np.minimum(first, second), np.maximum(first, second))
+    lanes.write(one.operands[0], chosen, active)
 
 
 def permute(lanes: Lanes, one: Instruction, active: Flags) -> None:
@@ -283,7 +285,7 @@ INTEGERS: dict[str, Effect] = {
     **dict.fromkeys(("SHF", "USHF"), funnel_shift),
     **dict.fromkeys(("ISETP", "UISETP"), compare),
     **dict.fromkeys(("SEL", "USEL"), select),
-    **dict.fromkeys(("IMNMX", "VIMNMX"), extremum),
+    **dict.fromkeys(("IMNMX", "VIMNMX", "UVIMNMX", "VIADDMNMX"), extremum),
     **dict.fromkeys(("PRMT", "UPRMT"), permute),
     "IABS": magnitude,
     "PLOP3": flag_logic,

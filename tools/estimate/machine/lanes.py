@@ -21,7 +21,7 @@ MASK = 0xFFFFFFFF
 LANES: Words = np.arange(WARP, dtype=np.int64)
 ALL: Flags = np.ones(WARP, dtype=np.bool_)
 _REGISTER = re.compile(r"(U?R)(\d+|Z)")
-_CONSTANT = re.compile(r"c\[0x0\](\[[^\]]+\])")
+_CONSTANT = re.compile(r"c\[0x([0-9a-f]+)\](\[[^\]]+\])")
 _PREDICATE = re.compile(r"!?U?P[\dT]")
 _SCALES = {"": 1, "64": 1, "U32": 1, "X4": 4, "X8": 8, "X16": 16}
 """What a register of an address counts for, by its suffix."""
@@ -47,6 +47,11 @@ def signed(words: Words) -> Words:
     return np.where(words >= 1 << 31, words - (1 << 32), words)
 
 
+def constant_key(bank: int, offset: int) -> int:
+    """Return the number by which a word of a constant bank is known; `offset` is in bytes."""
+    return bank << 32 | offset
+
+
 def register_after(name: str, place: int) -> str:
     """Return the register `place` after `name`: R6 for R4 and 2; RZ stays RZ."""
     match = _REGISTER.match(name)
@@ -60,7 +65,7 @@ class Lanes:
     """The state of one warp."""
 
     constants: Mapping[int, int]
-    """Words of constant bank 0 by offset in bytes."""
+    """Words of the constant banks by `constant_key`."""
     warp: int = 0
     """Number of the warp in its block."""
     local: dict[int, Words | None] = field(default_factory=dict[int, "Words | None"])
@@ -85,9 +90,8 @@ class Lanes:
 
     def _plain(self, text: str) -> Words | None:
         if _CONSTANT.fullmatch(text):
-            offset = self.constant_offset(text)
-            found = None if offset is None else self.constants.get(offset)
-            return None if found is None else filled(found)
+            keys = self.constant_keys(text)
+            return None if keys is None else self.constant(keys)
         register = _REGISTER.fullmatch(text)
         if register is not None:
             return filled(0) if register[2] == "Z" else self._words.get(register[0])
@@ -96,22 +100,28 @@ class Lanes:
         except ValueError:
             return _as_float(text)
 
-    def constant_offset(self, operand: str) -> int | None:
-        """Return the offset in bytes in constant bank 0 of `c[0x0][0x228]` or `c[0x0][RZ+0x4]`.
+    def constant_keys(self, operand: str) -> Words | None:
+        """Return which constant each lane reads of `c[0x0][0x228]` or `c[0x2][R4+0xc]`.
 
-        None for other operands, and where a register that is not known, or differs, chooses it.
+        None for other operands, and where a register that is not known chooses it.
         """
         constant = _CONSTANT.fullmatch(operand)
-        offsets = None if constant is None else self.address(constant[1])
-        return None if offsets is None or np.ptp(offsets) else int(offsets[0])
+        offsets = None if constant is None else self.address(constant[2])
+        if constant is None or offsets is None:
+            return None
+        return constant_key(int(constant[1], 16), 0) + (offsets & MASK)
+
+    def constant(self, keys: Words) -> Words | None:
+        """Return the constant of each lane; None if one is unknown."""
+        found = [self.constants.get(key) for key in keys.tolist()]
+        return None if None in found else np.array(found, dtype=np.int64)
 
     def double(self, operand: str) -> Words | None:
         """Return the 64 bits of a pair of registers or constants; None if one is unknown."""
-        offset = self.constant_offset(operand)
-        if offset is not None:
-            low, high = self.constants.get(offset), self.constants.get(offset + 4)
-            known = low is not None and high is not None
-            return np.full(WARP, low | high << 32, np.int64) if known else None  # type: ignore[operator]
+        keys = self.constant_keys(operand)
+        if keys is not None:
+            low, high = (self.constant(keys + 4 * place) for place in range(2))
+            return None if low is None or high is None else low | high << 32
         register = _REGISTER.fullmatch(operand)
         if register is None:
             return None if operand[:1] in "-~" else self.word(operand)

@@ -1,5 +1,6 @@
 """The warps of one SM on their way: the blocks of a launch that the busiest SM is given."""
 
+import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -7,9 +8,10 @@ from math import prod
 import numpy as np
 
 from kopt.kernels.plan import Launch
+from kopt.tools.cuda.cubin import TABLE_BANK, WORD_BYTES
 
 from .instructions import Instruction
-from .lanes import LANES, MASK, WARP, Flags, Lanes
+from .lanes import LANES, MASK, WARP, Flags, Lanes, constant_key
 from .moves import Place
 from .warp_path import MAX_VISITS, Visit, WarpPath
 
@@ -32,10 +34,10 @@ _TENSOR_MAP_ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class ConstantBank:
-    """Constant bank 0 of a launch."""
+    """What the constant banks of a launch hold: its arguments, and the tables of its kernel."""
 
     words: Mapping[int, int]
-    """By offset in bytes."""
+    """By `constant_key`."""
     buffers: Mapping[int, str]
     """Names of tensors and scratch buffers by the upper bits of their addresses."""
 
@@ -45,16 +47,21 @@ def buffer_of(sector: int) -> int:
     return sector >> _TENSOR_SHIFT - 5
 
 
-def constant_bank(launch: Launch, parameters: int) -> ConstantBank:
+def constant_bank(launch: Launch, parameters: int, tables: bytes) -> ConstantBank:
     """Return the constants of a launch.
 
     Args:
-        launch: Its arguments stand as C++ lays them out.
+        launch: Its arguments stand in bank 0 as C++ lays them out.
         parameters: Offset of the first parameter in the bank.
+        tables: Bank 2 of its kernel.
     """
     sizes, stack = _BLACKWELL if parameters >= _BLACKWELL_PARAMETERS else _HOPPER
     words = {sizes + 4 * place: count for place, count in enumerate((*launch.block, *launch.grid))}
     words[stack] = 0  # of each thread's own memory
+    words |= {
+        constant_key(TABLE_BANK, WORD_BYTES * place): word
+        for place, (word,) in enumerate(struct.iter_unpack("<I", tables))
+    }
     buffers: dict[int, str] = {}
     offset = parameters
     for argument in launch.arguments:

@@ -62,7 +62,7 @@ def move(lanes: Lanes, one: Instruction, active: Flags) -> None:
 
 
 def load_constant(lanes: Lanes, one: Instruction, active: Flags) -> None:
-    """LDC, ULDC, LDCU: one, two or four words of the constant bank; a part of one is not known."""
+    """LDC, ULDC, LDCU: one, two or four words of a constant bank; a part of one is not known."""
     if one.modifiers & _NARROW:
         forget(lanes, one, active)
         return
@@ -71,10 +71,9 @@ def load_constant(lanes: Lanes, one: Instruction, active: Flags) -> None:
     if count == 1:
         lanes.write(name, lanes.word(source), active)
         return
-    offset = lanes.constant_offset(source)
+    keys = lanes.constant_keys(source)
     for place in range(count):
-        known = None if offset is None else lanes.constants.get(offset + 4 * place)
-        word = None if known is None else filled(known)
+        word = None if keys is None else lanes.constant(keys + 4 * place)
         lanes.write(register_after(name, place), word, active)
 
 

@@ -79,25 +79,35 @@ def follow_plan(
     kernels = {kernel.name: kernel for kernel in facts.kernels}
     if lost := {launch.kernel for launch in plan.launches} - code.keys() & kernels.keys():
         raise InfraError(f"the cubin has no code of {', '.join(sorted(lost))}")
-    return FollowedPlan(tuple(_launches(build, plan, gpu, (code, kernels), _unique(model))))
+    known = _Code(code, kernels, facts.tables)
+    return FollowedPlan(tuple(_launches(build, plan, gpu, known, _unique(model))))
+
+
+@dataclass(frozen=True)
+class _Code:
+    """What a cubin holds, each by kernel."""
+
+    instructions: Mapping[str, tuple[Instruction, ...]]
+    kernels: Mapping[str, CubinKernel]
+    tables: Mapping[str, bytes]
 
 
 def _launches(
     build: Build,
     plan: LaunchPlan,
     gpu: GpuSpec,
-    known: tuple[Mapping[str, tuple[Instruction, ...]], Mapping[str, CubinKernel]],
+    known: _Code,
     unique_bytes: Mapping[str, int],
 ) -> list[TimedLaunch]:
-    code, kernels = known
     resources = {kernel.name: kernel for kernel in build.kernels}
     alike = [launch.model_copy(update={"line": None}) for launch in plan.launches]
     found: dict[Launch, TimedLaunch] = {}
     few = -(-len(set(alike)) // _FOLLOWED_WHOLE)
     for launch in dict.fromkeys(alike):
-        bank = constant_bank(launch, kernels[launch.kernel].parameter_base_bytes)
+        base = known.kernels[launch.kernel].parameter_base_bytes
+        bank = constant_bank(launch, base, known.tables[launch.kernel])
         how = Following(MAX_FOLLOWED // few)
-        path = follow_launch(launch, code[launch.kernel], bank, gpu.sm_count, how)
+        path = follow_launch(launch, known.instructions[launch.kernel], bank, gpu.sm_count, how)
         occupancy = launch_occupancy(launch, resources[launch.kernel], gpu)
         resident = max(1, occupancy.blocks_per_sm)
         smem = launch.dynamic_smem_bytes + resources[launch.kernel].static_smem_bytes

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .instructions import INSTRUCTION_BYTES, Instruction
-from .lanes import ALL, WARP, Flags, Lanes, Words
+from .lanes import ALL, MASK, WARP, Flags, Lanes, Words
 from .moves import Place, effect_of, forget
 from .requests import WarpAccess, access_of
 
@@ -19,7 +19,8 @@ MAX_VISITS = 60_000
 _PATIENCE = 64
 _ENDED = 1 << 40
 _NOWHERE = -1
-_BY_REGISTER = frozenset({"BRX", "BRXU", "JMX", "JMXU", "JMP"})
+_BY_TABLE = frozenset({"BRX", "BRXU"})
+_BY_REGISTER = frozenset({"JMX", "JMXU", "JMP"})
 _SPECIAL = frozenset({"S2R", "S2UR"})
 
 
@@ -83,6 +84,8 @@ class WarpPath:
                 target = _ENDED if one.target == one.address else one.target
             case "CALL" | "RET":
                 target = self._called(one)
+            case operation if operation in _BY_TABLE:
+                target = self._chosen(one)
             case operation if operation in _BY_REGISTER:
                 target = _NOWHERE
             case _:
@@ -99,6 +102,13 @@ class WarpPath:
             return one.target
         word = self.lanes.word(one.operands[0])
         return _NOWHERE if word is None else word + one.target
+
+    def _chosen(self, one: Instruction) -> int | Words:
+        """Return where a `switch` leads to: a word of its table, counted from the next address."""
+        word = self.lanes.word(one.operands[0])
+        if word is None or one.target is None:
+            return _NOWHERE
+        return (word + one.address + INSTRUCTION_BYTES + one.target) & MASK
 
     def _carry_out(self, index: int, one: Instruction, active: Flags) -> None:
         count = int(active.sum())

@@ -17,7 +17,8 @@ ORDERS = 6
 _TIMEOUT_S = 10.0
 _ACCESS = re.compile(
     r"data race: unordered (?P<access>\d+-byte (?:store|load)) of `(?P<variable>[^`]*)` at byte"
-    r" \d+ of \d+ \(block (?P<block>\([\d, ]+\)), thread (?P<thread>\([\d, ]+\))\)"
+    r" \d+ of \d+ \(block (?P<block>\([\d, ]+\)), thread (?P<thread>\([\d, ]+\))\):"
+    r" .* (?P<earlier>loaded|stored to) it"
 )
 
 
@@ -30,6 +31,9 @@ class _Side:
     variable: str
     block: str
     thread: str
+    is_store: bool
+    was_stored: bool
+    """Whether the earlier access, which the report knows no line of, was a store."""
 
 
 def other_side(
@@ -59,6 +63,8 @@ def other_side(
         found = _side(again.diagnostics[0])
         if found is None or found.variable != first.variable:
             continue
+        if found.is_store != first.was_stored:  # another thread at the side that is known
+            continue
         if (found.line, found.access) != (first.line, first.access):
             return _note(found)
         if (found.block, found.thread) != (first.block, first.thread):
@@ -70,7 +76,15 @@ def _side(report: Diagnostic) -> _Side | None:
     found = _ACCESS.match(report.message)
     if found is None:
         return None
-    return _Side(report.line, found["access"], found["variable"], found["block"], found["thread"])
+    return _Side(
+        line=report.line,
+        access=found["access"],
+        variable=found["variable"],
+        block=found["block"],
+        thread=found["thread"],
+        is_store=found["access"].endswith("store"),
+        was_stored=found["earlier"] == "stored to",
+    )
 
 
 def _note(side: _Side) -> Diagnostic:

@@ -26,10 +26,11 @@ EXCHANGE = """
 """
 
 
-def race(line: int, access: str = "4-byte store", thread: int = 0, variable: str = "sums") -> Any:
+def race(line: int, access: str = "4-byte store", thread: int = 0, **more: str) -> Any:
+    earlier, variable = more.get("earlier", "loaded"), more.get("variable", "sums")
     message = (
         f"data race: unordered {access} of `{variable}` at byte 0 of 64 (block (0, 0, 0), thread"
-        f" ({thread}, 0, 0)): thread 9 of the same block loaded it"
+        f" ({thread}, 0, 0)): thread 9 of the same block {earlier} it"
     )
     found = (Diagnostic(message=message, line=line),)
     return ExecutionOutcome(Status.DATA_RACE, diagnostics=found)
@@ -63,7 +64,8 @@ def test_the_first_order_that_stops_elsewhere_gives_the_other_line() -> None:
 
 
 def test_a_line_that_races_with_itself_is_said_to() -> None:
-    note, seeds = found(*(race(7, thread=n) for n in range(ORDERS)))
+    orders = [race(7, thread=n, earlier="stored to") for n in range(ORDERS)]
+    note, seeds = found(*orders, first=orders[0])
     assert note is not None and note.line == 7 and "thread (1, 0, 0)" in note.message
     assert len(seeds) == ORDERS
 
@@ -72,7 +74,8 @@ def test_a_line_that_races_with_itself_is_said_to() -> None:
     "outcomes",
     [
         [race(7)] * ORDERS,
-        [race(9, variable="other")] * ORDERS,
+        [race(9, "4-byte load", variable="other")] * ORDERS,
+        [race(7, thread=64)] * ORDERS,  # a store again, but the other side loaded
         [ExecutionOutcome(Status.PASSED)] * ORDERS,
         [ExecutionOutcome(Status.TIMEOUT)],
     ],

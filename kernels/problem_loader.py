@@ -138,7 +138,15 @@ def find_kernel(kernel_id: str, extra: Path | None = None) -> tuple[Problem, Wor
         workloads = ", ".join(problems[kernel_id].kernel_ids)
         raise ToolError(f"{kernel_id!r} is a problem; its kernel ids are {workloads}")
     kernels = [known for problem in problems.values() for known in problem.kernel_ids]
-    raise ToolError(f"no kernel is called {kernel_id[:120]!r}; {_near_kernels(kernel_id, kernels)}")
+    near = _near_kernels(kernel_id, kernels)
+    raise ToolError(f"no kernel is called {kernel_id[:120]!r}; {near}{_unread_folder(extra)}")
+
+
+def _unread_folder(extra: Path | None) -> str:
+    """Return what reads the folder of problems that lies here, which no option names; else ""."""
+    if extra is not None or not Path(WORKSPACE_PROBLEMS).is_dir():
+        return ""
+    return f"; those of {WORKSPACE_PROBLEMS}/ are known with --problems {WORKSPACE_PROBLEMS}"
 
 
 def _near_kernels(kernel_id: str, kernels: Collection[str]) -> str:

@@ -53,7 +53,7 @@ promoted winner. The folder builds and tests itself: its README has the command
 (docs/export.md).
 Exit codes: 0 written, 2 nothing that can be exported so, 3 the folder cannot be
 written."""
-_OF_RUN = re.compile(r"(?P<run>[^/]+)/(?P<seq>\d+)|(?P<whole>run-[\d-]+|[\d-]+)")
+_OF_RUN = re.compile(r"(?P<run>[^/]+)/(?P<seq>\d+)|(?P<whole>run-[\w-]+|[\d-]+)")
 _ARCH = re.compile(r"\.(sm_\d{2,3}[af]?)\.cu$")
 
 

@@ -13,7 +13,7 @@ from support.http_server import HttpServer
 from support.messages_wire import Exchange, Turn
 from support.real_clients import KOPT, Clients
 from support.session_document import outline, read_session, render
-from support.session_script import PROMPT, faster_silu
+from support.session_script import PROMPT, agent_without_gpu
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "session.md"
@@ -29,10 +29,12 @@ QUIET = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 INTRODUCTION = """\
 # A session with Claude Code
 
-Claude Code, headless, makes a kernel faster on the simulator. Its model is a script that plays the
-words and calls below, so that the session runs without an account; Claude Code, kopt and every
-reply are real. Long values are cut. `make session` writes this file, and `make test-clients` fails
-where its tools, statuses or fields are no longer what a session shows.
+Claude Code, headless, takes a PyTorch function from an empty folder to an operator of its own, for
+an H100 that is not there. Its model is a script that plays the words and calls below, so that the
+session runs without an account; Claude Code, kopt and every reply are real. Long values are cut;
+tokens are those of the whole reply, its characters as compact JSON / 4. `make session` writes this
+file, and `make test-clients` fails where its tools, statuses or fields are no longer what a session
+shows.
 
 The prompt: "{prompt}"
 """
@@ -47,7 +49,13 @@ def _configuration(clients: Clients) -> Path:
 
 def _headless(clients: Clients, fake: FakeMessages, configuration: Path, prompt: str) -> Ending:
     words = ["-p", prompt, "--mcp-config", configuration, "--strict-mcp-config"]
-    words += ["--allowedTools", "mcp__kopt,Write", "--output-format", "stream-json", "--verbose"]
+    words += [
+        "--allowedTools",
+        "mcp__kopt,Write,Bash(kopt:*)",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+    ]
     variables = {**QUIET, "ANTHROPIC_BASE_URL": fake.url, "ANTHROPIC_API_KEY": "scripted"}
     return clients.run("claude", *words, **variables)
 
@@ -99,7 +107,7 @@ def test_core_tools_are_in_the_first_request(clients: Clients) -> None:
 def test_scripted_session_is_what_the_document_shows(
     clients: Clients, request: pytest.FixtureRequest
 ) -> None:
-    with FakeMessages(in_conversation(faster_silu(clients.project))) as fake:
+    with FakeMessages(in_conversation(agent_without_gpu(clients.project))) as fake:
         ending = _headless(clients, fake, _configuration(clients), PROMPT)
     session = read_session(ending.stdout)
     assert session.server == "connected"

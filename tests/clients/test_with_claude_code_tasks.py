@@ -6,11 +6,11 @@ from uuid import uuid4
 from support.fake_messages import FakeMessages, in_conversation
 from support.messages_wire import Exchange, ToolCall, Turn
 from support.real_clients import KOPT, Clients
-from support.session_script import KERNEL, candidate
+from support.samples import SILU, plain_source
 
 API_KEY = "scripted-key-0123456789abcdef"
 # Without waiting, so that it is a task however fast the machine checks.
-CHECK = {"kernel": KERNEL, "path": "mine.cu", "device": "sim", "level": "full", "wait_s": 0}
+CHECK = {"kernel": SILU, "path": "mine.cu", "device": "sim", "level": "full", "wait_s": 0}
 
 
 def _check_then_rest(done: tuple[Exchange, ...]) -> Turn:
@@ -29,7 +29,7 @@ def _settle_in(clients: Clients) -> None:
     (clients.home / ".claude.json").write_text(json.dumps(state), "utf-8")
     (clients.home / "mcp.json").write_text(json.dumps(servers), "utf-8")
     # A source that nobody has checked: a result that is at hand is no task.
-    source = f"{candidate('good_scalar.cu')}// {uuid4()}\n"
+    source = f"{plain_source('good_scalar.cu')}// {uuid4()}\n"
     (clients.project / "mine.cu").write_text(source, "utf-8")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from support.http_server import HttpServer
 from support.real_clients import KOPT, Clients
-from support.session_script import KERNEL, candidate
+from support.samples import SILU, plain_source
 
 ERAS = ("modern", "legacy")
 TOOL_RETURNED_ERROR = 5
@@ -60,21 +60,21 @@ def test_call_returns_the_same_facts_as_text_and_structure(
     text: str = ending.document["content"][0]["text"]
     assert list(facts)[-1] == "next"
     assert all(name in text for name in facts)
-    assert KERNEL.rpartition("_")[0] in json.dumps(facts)
+    assert SILU.rpartition("_")[0] in json.dumps(facts)
 
 
 @pytest.mark.parametrize("era", ERAS)
 def test_candidate_is_compiled_from_its_path(clients: Clients, era: str) -> None:
-    (clients.project / "mine.cu").write_text(candidate("good_scalar.cu"), "utf-8")
-    words = ["--cli", KOPT, "serve", *_call("compile", kernel=KERNEL, path="mine.cu")]
+    (clients.project / "mine.cu").write_text(plain_source("good_scalar.cu"), "utf-8")
+    words = ["--cli", KOPT, "serve", *_call("compile", kernel=SILU, path="mine.cu")]
     ending = clients.run("mcp-inspector", *words, "--protocol-era", era)
     assert ending.code == 0, ending.stderr
     assert ending.document["structuredContent"]["status"] == "passed"
 
 
 def test_candidate_is_checked_over_http(clients: Clients, http: HttpServer) -> None:
-    source = candidate("good_scalar.cu")
-    call = _call("check_correctness", kernel=KERNEL, source=source, device="sim")
+    source = plain_source("good_scalar.cu")
+    call = _call("check_correctness", kernel=SILU, source=source, device="sim")
     facts: dict[str, Any] = {"status": "running"}
     for _ in range(4):  # each call is a client of its own; a busy machine needs more than one
         ending = clients.run("mcp-inspector", "--cli", http.url, "--transport", "http", *call)

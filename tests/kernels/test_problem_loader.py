@@ -233,3 +233,14 @@ def test_a_problem_without_its_oracle_is_refused_wherever_it_is_read(tmp_path: P
 def test_an_id_in_capitals_is_near_the_one_that_is_meant() -> None:
     with pytest.raises(ToolError, match="did you mean silu_and_mul_b8xh14336"):
         find_kernel("SILU_AND_MUL_B8XH14336")
+
+
+def test_unknown_kernel_beside_a_folder_of_problems_says_how_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kopt_problems").mkdir()
+    write_tiny_problem(tmp_path / "kopt_problems")
+    with pytest.raises(ToolError, match="are known with --problems kopt_problems"):
+        find_kernel("scale_rows_b8xh64")
+    assert find_kernel("scale_rows_b8xh64", Path("kopt_problems"))

@@ -136,6 +136,9 @@ def test_a_candidate_of_a_run_says_what_the_run_found(
     assert "#define BLOCK 512\n" in (out / "src" / "merge_state_all.cu").read_text()
     missing = kopt("export", "run-1/9", "--as", "cuda", "-o", tmp_path / "other")
     assert "run-1 has no candidate 9; its 1 are numbered from 0" in missing.stderr
+    # beam_step ends the names of its runs with hexadecimal digits.
+    whole = kopt("export", "run-20260101-120000-5e7fbd00", "--as", "cuda", "-o", tmp_path / "other")
+    assert "no run" in whole.stderr and "kernel" not in whole.stderr
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ class Clients:
 
     @property
     def _path(self) -> str:
-        return f"{self.installed / 'bin'}:{os.environ['PATH']}"
+        return f"{self.installed / 'bin'}:{KOPT.parent}:{os.environ['PATH']}"
 
     def kopt(self, *words: object) -> Ending:
         """Run `kopt` where the clients run."""

@@ -14,6 +14,16 @@ _EVERY = 3
 """`make test-all` checks every third good sample, by name; `make test-nightly` the others."""
 
 
+SILU = "silu_and_mul_b8xh14336"
+"""The kernel of the samples that client tests hand in."""
+
+
+def plain_source(name: str) -> str:
+    """Return the source of a sample, without the line that is for the tests."""
+    lines = (samples.SAMPLES / name).read_text("utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("// sample:"))
+
+
 def is_nightly(sample: ShippedSample) -> bool:
     """Return whether the sample is left to `make test-nightly`: most good ones, no evil one."""
     return sample.name in _nightly_names()

@@ -30,6 +30,11 @@ class Call:
     reply: dict[str, Any]
 
     @property
+    def tokens(self) -> int:
+        """What the reply costs a model: its characters as compact JSON / 4."""
+        return len(json.dumps(self.reply, ensure_ascii=False, separators=(",", ":"))) // 4
+
+    @property
     def outcome(self) -> str:
         """The reply's status, with the verdict where it has one."""
         words = (self.reply.get("status"), self.reply.get("verdict"))
@@ -114,7 +119,7 @@ def render(session: Session, introduction: str, project: str) -> str:
         parts.append(f"### {number}. `{call.tool}`: {call.outcome}")
         if call.said:
             parts.append(call.said)
-        parts += [_yaml(call.arguments), "The reply:", _yaml(call.reply)]
+        parts += [_yaml(call.arguments), f"The reply, {call.tokens:,} tokens:", _yaml(call.reply)]
     parts += ["### The end", session.closing]
     return "\n\n".join(parts).replace(project, "~/project") + "\n"
 

@@ -9,12 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kopt.tools.selftest.sample import SAMPLES
 from support.messages_wire import Exchange, ToolCall, Turn
 from support.session_document import reply_facts
 
-KERNEL = "silu_and_mul_b8xh14336"
-PROMPT = f"Make {KERNEL} faster. Use the simulator."
+KERNEL = "rms_scale_small"
+PROMPT = "I need rms_scale of PyTorch as a fast CUDA kernel for an H100. There is no GPU here."
+GPU = "H100"
+MODULE = """\
+import torch
+
+
+def rms_scale(x, weight):
+    wide = x.float()
+    scale = torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)
+    return (wide * scale).to(x.dtype) * weight
+"""
+SHAPES = "--shape x=64,4096 --shape weight=4096 --dtype bfloat16"
+IMPORTED = f"kopt new rms_scale.py -o kopt_problems --entry rms_scale {SHAPES}"
+SOURCES = Path(__file__).parent / "session_sources"
 
 Facts = dict[str, Any]
 
@@ -50,58 +62,79 @@ class ScriptedModel:
         return Turn(step.said, (ToolCall(step.tool, step.arguments(replies)),))
 
 
-def candidate(name: str) -> str:
-    """Return the source of a sample, without the line that is for the tests."""
-    lines = (SAMPLES / name).read_text("utf-8").splitlines(keepends=True)
-    return "".join(line for line in lines if not line.startswith("// sample:"))
+def _pairs(tune: str) -> list[tuple[str, str]]:
+    """Return the names and values of `ROW=256,SPLIT=2`."""
+    return [(name, value) for name, _, value in (one.partition("=") for one in tune.split(","))]
 
 
-def faster_silu(project: Path) -> ScriptedModel:
-    """Return a model that writes candidates into `project` and takes them through every stage."""
-    right = candidate("good_vectorized_16_bytes.cu")
-    wrong = right.replace("const uint4 up = row[", "const uint4 up = rows[")
-    assert wrong != right
+def agent_without_gpu(project: Path) -> ScriptedModel:
+    """Return a model that takes a function of its own from PyTorch to an exported kernel.
 
-    def written(text: str) -> Callable[[Sequence[Facts]], Facts]:
-        return lambda _: {"file_path": str(project / "vec8.cu"), "content": text}
+    Args:
+        project: The workspace, empty before.
+    """
+    right = (SOURCES / "rms_rows.cu").read_text("utf-8")
+    racing = right.replace("  __syncthreads();\n", "", 1)
+    assert racing != right
+
+    def written(name: str, text: str) -> Callable[[Sequence[Facts]], Facts]:
+        return lambda _: {"file_path": str(project / name), "content": text}
+
+    def called(**arguments: object) -> Callable[[Sequence[Facts]], Facts]:
+        return lambda _: dict(arguments)
 
     def named(**more: object) -> Callable[[Sequence[Facts]], Facts]:
-        return lambda _: {"kernel": KERNEL, "path": "vec8.cu", **more}
+        return called(kernel=KERNEL, path="rms_rows.cu", device="sim", arch=GPU, **more)
 
     def round_of_candidates(_: Sequence[Facts]) -> Facts:
-        tuned = {"path": "vec8.cu", "tune": {"BLOCK": 128}, "family": "vectorization"}
-        why = "smaller blocks leave a shorter tail on the last wave"
-        return {
-            "kernel": KERNEL,
-            "device": "sim",
-            "candidates": [
-                {"path": "vec8.cu", "hypothesis": "16-byte accesses", "family": "vectorization"},
-                {**tuned, "hypothesis": why},
-            ],
-        }
+        file = {"path": "rms_rows.cu", "family": "vectorization"}
+        why = "one warp a row: no barrier is waited for"
+        candidates = [
+            {**file, "hypothesis": "16-byte loads, the row stays in registers"},
+            {**file, "tune": {"BLOCK": 32}, "hypothesis": why},
+        ]
+        return {"kernel": KERNEL, "device": "sim", "arch": GPU, "candidates": candidates}
 
     def round_of_kopt(replies: Sequence[Facts]) -> Facts:
         return {"run_id": replies[-1]["run_id"]}
 
+    def best_of(replies: Sequence[Facts]) -> tuple[str, Facts]:
+        step = next(one for one in reversed(replies) if "run_id" in one)
+        return step["run_id"], step["beam"][0]
+
+    def best_in_full(replies: Sequence[Facts]) -> Facts:
+        run, best = best_of(replies)
+        tune = {name: int(value) for name, value in _pairs(best["tune"])}
+        path = f"kopt://runs/{run}/candidates/{best['number']}"
+        return named()(replies) | {"path": path, "tune": tune, "level": "full"}
+
+    def exported(replies: Sequence[Facts]) -> Facts:
+        run, best = best_of(replies)
+        command = (
+            f"kopt export {run}/{best['number']} --problems kopt_problems --as torch"
+            " -o rms_scale_op"
+        )
+        return {"command": command, "description": "Export the best candidate"}
+
     return ScriptedModel(
         steps=(
-            Step(
-                "What do the manuals say on wide loads of bf16?",
-                "mcp__kopt__search_docs",
-                lambda _: {"query": "vectorized 16-byte loads of bfloat16", "k": 2},
-            ),
-            Step("Each thread takes 8 elements, 16 bytes.", "Write", written(wrong)),
-            Step("Does it build?", "mcp__kopt__compile", named()),
-            Step("A wrong name; I fix it.", "Write", written(right)),
-            Step("Once more.", "mcp__kopt__compile", named()),
-            Step("Is it right?", "mcp__kopt__check_correctness", named(device="sim")),
-            Step(
-                "What does the model say of its speed?", "mcp__kopt__benchmark", named(device="sim")
-            ),
-            Step("Now a search with two variants.", "mcp__kopt__beam_step", round_of_candidates),
-            Step("And a round of kopt's own.", "mcp__kopt__beam_step", round_of_kopt),
+            Step("Is it known?", "mcp__kopt__list_kernels", called(query="rms_scale")),
+            Step("No; I make a problem of it.", "Write", written("rms_scale.py", MODULE)),
+            Step("", "Bash", called(command=IMPORTED, description="Make a problem of it")),
+            Step("What is asked for?", "mcp__kopt__list_kernels", called(kernel=KERNEL)),
+            Step("A block for each row.", "Write", written("rms_rows.cu", racing)),
+            Step("Is it right?", "mcp__kopt__check_correctness", named()),
+            Step("A barrier is missing.", "Write", written("rms_rows.cu", right)),
+            Step("All of it, now.", "mcp__kopt__check_correctness", named(level="full")),
+            Step("Which block size?", "mcp__kopt__benchmark", named(tune="all")),
+            Step("A search that begins with two.", "mcp__kopt__beam_step", round_of_candidates),
+            Step("A round of kopt's own.", "mcp__kopt__beam_step", round_of_kopt),
+            Step("How far is mine from the best?", "mcp__kopt__benchmark", named()),
+            Step("All of the best, too.", "mcp__kopt__check_correctness", best_in_full),
+            Step("The best becomes an operator.", "Bash", exported),
         ),
         closing=(
-            "vec8.cu passes on the simulator. Its speed is an estimate: a GPU has to confirm it."
+            "rms_scale_op has the best candidate as an operator of PyTorch. It passed the full"
+            " check on the simulator; its speed is an estimate, which a GPU has to confirm."
         ),
     )

@@ -108,6 +108,10 @@ def test_facts_are_found_among_links() -> None:
     }
 
 
+def test_facts_are_read_from_yaml_too() -> None:
+    assert reply_facts("status: passed\nnext: x\n") == {"status": "passed", "next": "x"}
+
+
 def test_error_is_kept_as_text() -> None:
     assert reply_facts("Error: no such kernel") == {"text": "Error: no such kernel"}
 
@@ -118,6 +122,6 @@ def test_scripted_model_waits_for_a_running_job_and_goes_on_with_its_reply() -> 
     began = Exchange(ToolCall("first", {}), '{"status": "running", "job_id": "j"}', is_error=False)
     over = Exchange(ToolCall("mcp__kopt__job_wait", {}), '{"status": "passed"}', is_error=False)
     assert model((began,)).calls == (ToolCall("mcp__kopt__job_wait", {"job_id": "j"}),)
-    assert model((began, over)).calls == (ToolCall("second", {"after": 1}),)
+    assert model((began, over)).calls == (ToolCall("mcp__kopt__second", {"after": 1}),)
     after = Exchange(ToolCall("second", {}), '{"status": "passed"}', is_error=False)
     assert (model((began, over, after)).text, model((began, over, after)).calls) == ("Done.", ())

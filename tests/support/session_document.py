@@ -15,6 +15,7 @@ import yaml
 _PREFIX = "mcp__kopt__"
 _MAX_TEXT_LINES = 14
 _MAX_ITEMS = 4
+_FACTS = re.compile(r"(status|step): \w+\n")
 _HEADING = re.compile(r"^### \d+\. `(\w+)`: (.+)$", re.MULTILINE)
 _BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -37,8 +38,7 @@ class Call:
     @property
     def outcome(self) -> str:
         """The reply's status, with the verdict where it has one."""
-        words = (self.reply.get("status"), self.reply.get("verdict"))
-        return ", ".join(str(word) for word in words if word) or "done"
+        return outcome_of(self.reply)
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,21 @@ def read_session(stream: str) -> Session:
     )
 
 
+def outcome_of(reply: dict[str, Any]) -> str:
+    """Return a reply's status, with the verdict where it has one; "done" without any."""
+    words = (reply.get("status"), reply.get("verdict"))
+    return ", ".join(str(word) for word in words if word) or "done"
+
+
 def reply_facts(text: str) -> dict[str, Any]:
-    """Return the JSON object in a line of `text`; {"text": ...} where there is none.
+    """Return the facts in `text`; {"text": ...} where there are none.
 
     Claude Code hands on structured content as one line of JSON, links to resources as lines of
-    their own, and an error as its text.
+    their own, and an error as its text; opencode hands on the text, which is YAML.
     """
+    if _FACTS.match(text):
+        read: dict[str, Any] = yaml.safe_load(text)
+        return read
     for line in text.splitlines():
         if line.startswith("{"):
             facts: dict[str, Any] = json.loads(line)

@@ -4,8 +4,8 @@ It has no knowledge of its own. It goes on only as a model could: a job that sti
 for, and a run is named by the id that kopt gave.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,34 @@ Facts = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class Dialect:
+    """How a client names tools."""
+
+    prefix: str
+    """Of kopt's tools."""
+    own: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Its own tools and their arguments, where they have other names than in Claude Code."""
+
+    def spoken(self, call: ToolCall) -> ToolCall:
+        """Return a call of the script as this client knows it."""
+        if call.name not in CLAUDE_CODE_TOOLS:
+            return ToolCall(self.prefix + call.name, call.arguments)
+        arguments = {self.own.get(name, name): value for name, value in call.arguments.items()}
+        return ToolCall(self.own.get(call.name, call.name), arguments)
+
+
+CLAUDE_CODE_TOOLS = ("Write", "Bash")
+CLAUDE_CODE = Dialect("mcp__kopt__")
+OPENCODE = Dialect("kopt_", {"Write": "write", "Bash": "bash", "file_path": "filePath"})
+
+
+@dataclass(frozen=True)
 class Step:
     """One turn: some words and a call made of the replies to the steps before."""
 
     said: str
     tool: str
+    """The name of kopt, or of Claude Code for a tool of its own."""
     arguments: Callable[[Sequence[Facts]], Facts]
 
 
@@ -46,20 +69,30 @@ class ScriptedModel:
 
     steps: tuple[Step, ...]
     closing: str
+    dialect: Dialect = CLAUDE_CODE
 
     def __call__(self, done: tuple[Exchange, ...]) -> Turn:
         """Return the turn after the calls in `done`."""
-        replies: list[Facts] = []
-        for exchange in done:
-            if exchange.call.name == "mcp__kopt__job_wait" and replies:
-                replies.pop()
-            replies.append(reply_facts(exchange.text))
+        replies = replies_of(done)
         if replies and replies[-1].get("status") == "running":
-            return Turn(calls=(ToolCall("mcp__kopt__job_wait", {"job_id": replies[-1]["job_id"]}),))
+            return self._turn("", ToolCall("job_wait", {"job_id": replies[-1]["job_id"]}))
         if len(replies) == len(self.steps):
             return Turn(self.closing)
         step = self.steps[len(replies)]
-        return Turn(step.said, (ToolCall(step.tool, step.arguments(replies)),))
+        return self._turn(step.said, ToolCall(step.tool, step.arguments(replies)))
+
+    def _turn(self, said: str, call: ToolCall) -> Turn:
+        return Turn(said, (self.dialect.spoken(call),))
+
+
+def replies_of(done: Sequence[Exchange]) -> list[Facts]:
+    """Return the reply to each step; that of a wait stands for the one before it."""
+    replies: list[Facts] = []
+    for exchange in done:
+        if exchange.call.name.endswith("job_wait") and replies:
+            replies.pop()
+        replies.append(reply_facts(exchange.text))
+    return replies
 
 
 def _pairs(tune: str) -> list[tuple[str, str]]:
@@ -67,11 +100,12 @@ def _pairs(tune: str) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in (one.partition("=") for one in tune.split(","))]
 
 
-def agent_without_gpu(project: Path) -> ScriptedModel:
+def agent_without_gpu(project: Path, dialect: Dialect = CLAUDE_CODE) -> ScriptedModel:
     """Return a model that takes a function of its own from PyTorch to an exported kernel.
 
     Args:
         project: The workspace, empty before.
+        dialect: The names that the client has.
     """
     right = (SOURCES / "rms_rows.cu").read_text("utf-8")
     racing = right.replace("  __syncthreads();\n", "", 1)
@@ -118,23 +152,24 @@ def agent_without_gpu(project: Path) -> ScriptedModel:
 
     return ScriptedModel(
         steps=(
-            Step("Is it known?", "mcp__kopt__list_kernels", called(query="rms_scale")),
+            Step("Is it known?", "list_kernels", called(query="rms_scale")),
             Step("No; I make a problem of it.", "Write", written("rms_scale.py", MODULE)),
             Step("", "Bash", called(command=IMPORTED, description="Make a problem of it")),
-            Step("What is asked for?", "mcp__kopt__list_kernels", called(kernel=KERNEL)),
+            Step("What is asked for?", "list_kernels", called(kernel=KERNEL)),
             Step("A block for each row.", "Write", written("rms_rows.cu", racing)),
-            Step("Is it right?", "mcp__kopt__check_correctness", named()),
+            Step("Is it right?", "check_correctness", named()),
             Step("A barrier is missing.", "Write", written("rms_rows.cu", right)),
-            Step("All of it, now.", "mcp__kopt__check_correctness", named(level="full")),
-            Step("Which block size?", "mcp__kopt__benchmark", named(tune="all")),
-            Step("A search that begins with two.", "mcp__kopt__beam_step", round_of_candidates),
-            Step("A round of kopt's own.", "mcp__kopt__beam_step", round_of_kopt),
-            Step("How far is mine from the best?", "mcp__kopt__benchmark", named()),
-            Step("All of the best, too.", "mcp__kopt__check_correctness", best_in_full),
+            Step("All of it, now.", "check_correctness", named(level="full")),
+            Step("Which block size?", "benchmark", named(tune="all")),
+            Step("A search that begins with two.", "beam_step", round_of_candidates),
+            Step("A round of kopt's own.", "beam_step", round_of_kopt),
+            Step("How far is mine from the best?", "benchmark", named()),
+            Step("All of the best, too.", "check_correctness", best_in_full),
             Step("The best becomes an operator.", "Bash", exported),
         ),
         closing=(
             "rms_scale_op has the best candidate as an operator of PyTorch. It passed the full"
             " check on the simulator; its speed is an estimate, which a GPU has to confirm."
         ),
+        dialect=dialect,
     )

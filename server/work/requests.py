@@ -6,7 +6,7 @@ that is named by path is read before the work becomes a job, so that its text is
 """
 
 from pathlib import PurePath
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -19,13 +19,16 @@ MAX_CANDIDATES = 12
 Seed = Annotated[int, Field(ge=0, lt=1 << 32)]
 
 
-def _alone(value: Any) -> Any:
+def _alone(value: object) -> object:
     """Return the entry of a list of one: some callers list what only one is taken of."""
-    entries: list[Any] = cast(list[Any], value) if isinstance(value, list) else []
-    return entries[0] if len(entries) == 1 else value
+    match value:
+        case [entry]:
+            return entry
+        case _:
+            return value
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> object:
     """Return a text as a list of it: some callers name one where several may be named."""
     return (value,) if isinstance(value, str) and value else value
 

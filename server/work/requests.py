@@ -6,7 +6,7 @@ that is named by path is read before the work becomes a job, so that its text is
 """
 
 from pathlib import PurePath
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from pydantic import BeforeValidator, Field
 
@@ -21,11 +21,10 @@ Seed = Annotated[int, Field(ge=0, lt=1 << 32)]
 
 def _alone(value: object) -> object:
     """Return the entry of a list of one: some callers list what only one is taken of."""
-    match value:
-        case [entry]:
-            return entry
-        case _:
-            return value
+    if not isinstance(value, list):
+        return value
+    entries = cast("list[object]", value)
+    return entries[0] if len(entries) == 1 else entries
 
 
 def _listed(value: object) -> object:

@@ -62,8 +62,9 @@ def test_opencode_takes_a_function_from_pytorch_to_an_operator(clients: Clients)
     script = agent_without_gpu(clients.project, OPENCODE)
     with FakeMessages(in_conversation(script)) as fake:
         options = {"baseURL": f"{fake.url}/v1", "apiKey": "scripted"}
-        provider = {"anthropic": {"options": options, "models": {"scripted": {}}}}
-        settings = json.loads(written.read_text("utf-8")) | model | {"provider": provider}
+        known: dict[str, object] = {"options": options, "models": {"scripted": {"name": "script"}}}
+        settings = json.loads(written.read_text("utf-8")) | model
+        settings["provider"] = {"anthropic": known}
         written.write_text(json.dumps(settings), "utf-8")
         ending = clients.run("opencode", "run", PROMPT)
     assert ending.code == 0, ending.stderr

@@ -243,4 +243,5 @@ def test_unknown_kernel_beside_a_folder_of_problems_says_how_it_is_read(
     write_tiny_problem(tmp_path / "kopt_problems")
     with pytest.raises(ToolError, match="are known with --problems kopt_problems"):
         find_kernel("scale_rows_b8xh64")
-    assert find_kernel("scale_rows_b8xh64", Path("kopt_problems"))
+    problem, _ = find_kernel("scale_rows_b8xh64", Path("kopt_problems"))
+    assert problem.name == "scale_rows"

@@ -28,8 +28,7 @@ ADOPT_AFTER_S = 3.0
 """Orphans are taken up so late, or with the first call for a job: clients start servers too only to
 ask what they offer."""
 ADOPTED_WAITING = 16
-"""Orphans are taken up as long as fewer jobs than this wait: the rest holds no file here, keeps no
-caller out of the queue, and is free for other servers."""
+"""Orphans are taken up as long as fewer jobs than this wait: the rest is free for other servers."""
 _ADOPT_POLL_S = 1.0
 _FOREIGN_POLL_S = 0.1
 """Pause between looks at the job of another server, and at cancel requests for our own."""
@@ -46,7 +45,7 @@ class JobHost:
         """Start and read nothing.
 
         Args:
-            settings: The settings of all jobs.
+            settings: Of all jobs.
             devices: The GPUs (`cuda:N`) whose jobs may be taken up; empty: all.
         """
         self._settings = settings
@@ -76,10 +75,9 @@ class JobHost:
 
         Args:
             work: The work to do.
-            caller: The caller's name, for its turns.
+            caller: For its turns.
             owner: Whose job it is; "": the local owner's.
-            joins: Return the owner's job of the very same work where there is one to join
-                (`same_work.py`).
+            joins: Return the owner's job of the very same work if there is one (`same_work.py`).
 
         Raises:
             ToolError: The work holds text that is not Unicode, or too much waits already.
@@ -87,8 +85,8 @@ class JobHost:
         """
         self._asked.set()
         # Shielded: a caller that leaves in this moment must not leave a job that no process runs.
-        submit = self._join if joins else self._submit
-        return await asyncio.shield(self._spawn(submit(work, caller, owner)))
+        submitted = (self._join if joins else self._submit)(work, caller, owner)
+        return await asyncio.shield(self._spawn(submitted))
 
     async def wait(self, job_id: str, wait_s: float, watch: Watch | None = None) -> JobView:
         """Return the job when it is over, or as it stands after `wait_s`.
@@ -170,8 +168,8 @@ class JobHost:
 
     async def _join(self, work: Work, caller: str, owner: str) -> str:
         async with self._joining:  # of two equal calls in one moment the second joins the first
-            joined = await self._same.joined(work, owner, self.view)
-            return joined or await self._submit(work, caller, owner)
+            job_id = await self._same.joined(work, owner, self.view)
+            return job_id or await self._submit(work, caller, owner)
 
     async def _submit(self, work: Work, caller: str, owner: str) -> str:
         new = waiting_work(caller, work)

@@ -36,7 +36,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_SCRIPT = Path(__file__).with_name("view.js")
+_SCRIPTS = ("page.js", "view.js")
 
 
 def view_app(pages: RunPages, access: Access, token: str) -> ASGIApp:
@@ -50,7 +50,7 @@ def view_app(pages: RunPages, access: Access, token: str) -> ASGIApp:
             Route(f"/{token}/runs/{{run}}/events", routes.events),
             Route(f"/{token}/runs/{{run}}/code/{{seq:int}}", routes.code),
             Route(f"/{token}/assets/page.css", _style),
-            Route(f"/{token}/assets/view.js", _script),
+            *(Route(f"/{token}/assets/{name}", _script) for name in _SCRIPTS),
         ],
         exception_handlers={ToolError: _not_found, KoptError: _unreadable},
     )
@@ -128,8 +128,9 @@ async def _style(_: Request) -> Response:
     return PlainTextResponse(style_sheet(), media_type="text/css")
 
 
-async def _script(_: Request) -> Response:
-    return PlainTextResponse(_SCRIPT.read_text("utf-8"), media_type="text/javascript")
+async def _script(request: Request) -> Response:
+    path = Path(__file__).with_name(request.url.path.rpartition("/")[2])
+    return PlainTextResponse(path.read_text("utf-8"), media_type="text/javascript")
 
 
 async def _not_found(_: Request, error: Exception) -> Response:

@@ -15,6 +15,8 @@ from .run_pages import RunPages, Stamp
 
 MOST_SIDES = 4
 Parts = dict[str, Markup]
+PARTS_OF_RUN = (PARTS[0], "events", *PARTS[1:])
+"""The names of the parts of one run's page, from top to bottom."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class LiveView:
         """Return the names of the parts of this page."""
         if not self.runs:
             return ("runs",)
-        return (PARTS[0], "events", *PARTS[1:]) if len(self.runs) == 1 else SIDES
+        return PARTS_OF_RUN if len(self.runs) == 1 else SIDES
 
     def _parts(self) -> Sequence[tuple[str, Markup]]:
         match self.runs:

@@ -19,6 +19,7 @@ from .completion import add_completion
 from .list_kernels_tool import LIST_KERNELS
 from .prompts import build_prompts
 from .resources import add_resources
+from .run_view import add_run_pages, run_view
 from .search_docs_tool import SEARCH_DOCS
 from .serve_options import ServeOptions
 from .stage_tools import JOB_CANCEL, JOB_WAIT, STAGES
@@ -94,7 +95,7 @@ def build_server(options: ServeOptions, jobs: Jobs) -> MCPServer[Any]:
         instructions=READ_ONLY if options.read_only else WORKFLOW,
         version=__version__,
         tools=tools,
-        extensions=() if options.read_only else (Tasks(jobs),),
+        extensions=() if options.read_only else (Tasks(jobs), run_view()),
         middleware=[checked_calls(tools, prompts, left_out), cancelling(calls, jobs), noting_owner],
         # Lists stay the same while a server runs, and nothing is sent when a run or a job goes on:
         # a client reads it again.
@@ -103,6 +104,7 @@ def build_server(options: ServeOptions, jobs: Jobs) -> MCPServer[Any]:
         log_level="WARNING",
     )
     add_resources(server, jobs, options.settings)
+    add_run_pages(server, options.settings)
     add_completion(server, jobs, options.settings)
     for prompt in prompts:
         server.add_prompt(prompt)

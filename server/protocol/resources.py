@@ -127,15 +127,20 @@ async def _finished(jobs: OwnedJobs, job_id: str) -> dict[str, Any]:
 
 
 async def _read(read: Callable[[ModuleType], str]) -> str:
-    """Return what `read` makes of `documents.py`; kopt's errors become those of the protocol."""
+    """Return what `read` makes of `documents.py`."""
 
     def text() -> str:
         from . import documents  # loads numpy: not when a server starts, and in the thread
 
         return read(documents)
 
+    return await resource_text(text)
+
+
+async def resource_text(make: Callable[[], str]) -> str:
+    """Return what `make` returns in a thread; kopt's errors become those of the protocol."""
     try:
-        return await to_thread.run_sync(text, abandon_on_cancel=True)
+        return await to_thread.run_sync(make, abandon_on_cancel=True)
     except ToolError as error:
         raise ResourceNotFoundError(str(error)) from error
     except KoptError as error:

@@ -8,6 +8,7 @@ from kopt.kernels.record import ToldRecord
 from kopt.server.work.requests import BenchWork, CheckWork, CompileWork, ProfileWork, StepWork
 
 from .job_list import jobs_answer, over_answer
+from .run_view import RUN_VIEW
 from .serve_options import ServeOptions
 from .stage_call import job_answer, stage_body, wait_for_job
 from .tool_spec import Invocation, ToolSpec
@@ -82,6 +83,7 @@ STAGES = tuple(
         stage_body,
         waits=True,
         is_idempotent=arguments is not StepWork,
+        view=RUN_VIEW if arguments is StepWork else None,
     )
     for name, title, description, arguments in (
         ("compile", "Compile a CUDA kernel candidate", COMPILE_DESCRIPTION, CompileWork),

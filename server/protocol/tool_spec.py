@@ -70,6 +70,8 @@ class ToolSpec:
     is_idempotent: bool = True
     search_hint: str | None = None
     """Words by which a client that defers tools finds this one; None: always loaded."""
+    view: str | None = None
+    """Address of the document that shows its results, in clients that show views (MCP Apps)."""
 
 
 DEFAULT_WAIT_S = 45.0
@@ -143,12 +145,19 @@ def build_tool(spec: ToolSpec, options: ServeOptions, jobs: Jobs, calls: Waiting
             idempotent_hint=spec.is_idempotent,
             open_world_hint=False,
         ),
-        meta={"anthropic/alwaysLoad": True}
-        if spec.search_hint is None
-        else {"anthropic/searchHint": spec.search_hint},
+        meta=_meta(spec),
     )
     tool.fn_metadata.output_schema = OUTPUT
     return tool.model_copy(update={"parameters": _compact_schema(tool.parameters)})
+
+
+def _meta(spec: ToolSpec) -> dict[str, Any]:
+    meta: dict[str, Any] = {"anthropic/searchHint": spec.search_hint}
+    if spec.search_hint is None:
+        meta = {"anthropic/alwaysLoad": True}
+    if spec.view is not None:
+        meta["ui"] = {"resourceUri": spec.view}
+    return meta
 
 
 def _parameters(arguments: type[Record], tool: str = "") -> list[inspect.Parameter]:

@@ -1,20 +1,27 @@
-"""`kopt view` and a report in a real Chromium: live, unfolded, on a phone, with hostile notes."""
+"""Pages in a real Chromium: `kopt view`, a report, the view of beam_step in a client's frame."""
 
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import anyio
 import pytest
+from mcp import MCPError
+from mcp.types import TextResourceContents
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from kopt.config.settings import Settings
 from kopt.search.reports.contents import read_contents
 from kopt.search.reports.page import render_page
+from kopt.server.protocol.run_view import RUN_VIEW
+from support.scripted_jobs import ScriptedJobs
 from support.told_run import told_run
+from support.tool_client import connected, serve_options
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(
@@ -22,6 +29,29 @@ pytestmark = pytest.mark.skipif(
 )
 HOSTILE = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
 PHONE, DESK = 390, 1300
+HOST = """
+<iframe id="view" sandbox="allow-scripts" style="width: 100%; height: 700px"></iframe>
+<script>
+  const heard = [];
+  const frame = document.getElementById("view");
+  const send = (message) => frame.contentWindow.postMessage({ jsonrpc: "2.0", ...message }, "*");
+  addEventListener("message", async ({ data, source }) => {
+    if (source !== frame.contentWindow) return;
+    heard.push(data.method ?? "answer");
+    if (data.method === "ui/initialize") {
+      const hostInfo = { name: "host", version: "1" };
+      const hostContext = { theme: "dark" };
+      const result = { protocolVersion: "2026-01-26", hostInfo, hostCapabilities: {}, hostContext };
+      send({ id: data.id, result });
+    } else if (data.method === "resources/read") {
+      const text = await window.readResource(data.params.uri);
+      if (text === null) send({ id: data.id, error: { code: -32602, message: "not there" } });
+      else send({ id: data.id, result: { contents: [{ uri: data.params.uri, text }] } });
+    }
+  });
+</script>
+"""
+"""A client that shows views, as far as the specification asks: it hands on what the frame reads."""
 
 
 @pytest.fixture(scope="module")
@@ -128,3 +158,68 @@ def test_nothing_of_a_hostile_note_runs(tmp_path: Path, browser: Browser) -> Non
         page.locator("#code-2 > summary").click()
         expect(page.locator("#code-2 h3").first).to_be_visible()
         assert page.title() == "run-1" and page.locator("main img, main script").count() == 0
+
+
+@contextmanager
+def _client_with_view(browser: Browser, home: Path) -> Generator[Page]:
+    """Yield a page that shows the view of beam_step and reads from a server over `home`."""
+    with ThreadPoolExecutor(1) as threads, _page(browser) as page:
+
+        def read(address: str) -> str | None:
+            return threads.submit(anyio.run, _read, address, home).result()
+
+        page.expose_function("readResource", read)
+        page.set_content(HOST)
+        page.evaluate("document => frame.srcdoc = document", read(RUN_VIEW))
+        page.wait_for_function("heard.includes('ui/notifications/initialized')")
+        yield page
+
+
+async def _read(address: str, home: Path) -> str | None:
+    async with connected(serve_options(home), ScriptedJobs()) as client:
+        try:
+            (content,) = (await client.read_resource(address)).contents
+        except MCPError:
+            return None
+    assert isinstance(content, TextResourceContents)
+    return content.text
+
+
+def _tell(page: Page, method: str, params: dict[str, object]) -> None:
+    page.evaluate("message => send(message)", {"method": method, "params": params})
+
+
+def test_view_of_beam_step_shows_its_run_and_the_code_that_is_unfolded(
+    tmp_path: Path, browser: Browser
+) -> None:
+    told_run(tmp_path, HOSTILE).close()
+    with _client_with_view(browser, tmp_path) as page:
+        view = page.frame_locator("#view")
+        _tell(page, "ui/notifications/tool-input", {"arguments": {"kernel": "made_up_b8"}})
+        reply = {"status": "paused", "run_id": "run-1"}
+        _tell(page, "ui/notifications/tool-result", {"structuredContent": reply})
+        expect(view.locator("#outcome .verdict")).to_contain_text("passed the full check")
+        expect(view.locator("#connection")).to_have_text("run-1: as it stands")
+        view.locator("#code-3 > summary").click()
+        expect(view.locator("#code-3 ins").first).to_be_visible()
+        page.wait_for_function("heard.includes('ui/notifications/size-changed')")
+        assert view.locator("img, main script").count() == 0
+        page.evaluate("send({ id: 7, method: 'ui/resource-teardown', params: {} })")
+        page.wait_for_function("heard.includes('answer')")
+
+
+def test_view_of_a_step_that_runs_follows_it(tmp_path: Path, browser: Browser) -> None:
+    with told_run(tmp_path) as store, _client_with_view(browser, tmp_path) as page:
+        view = page.frame_locator("#view")
+        _tell(page, "ui/notifications/tool-input", {"arguments": {"run_id": "run-1"}})
+        expect(view.locator("#connection")).to_have_text("run-1: live")
+        store.resume(store.reader.state().settings)
+        expect(view.locator("#outcome .verdict")).to_contain_text("running")
+
+
+def test_view_of_a_call_without_a_run_says_so(tmp_path: Path, browser: Browser) -> None:
+    with _client_with_view(browser, tmp_path) as page:
+        _tell(page, "ui/notifications/tool-result", {"isError": True, "content": []})
+        expect(page.frame_locator("#view").locator("#connection")).to_have_text(
+            "this call began no run"
+        )

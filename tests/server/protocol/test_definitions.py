@@ -101,6 +101,7 @@ async def test_core_tools_are_always_loaded_and_the_others_can_be_searched(
     name: str, tmp_path: Path
 ) -> None:
     meta = (await definitions(tmp_path))[name]["_meta"]
+    meta.pop("ui", None)
     assert (meta == {"anthropic/alwaysLoad": True}) == (name in LOADED)
     assert name in LOADED or meta["anthropic/searchHint"]
 

@@ -86,7 +86,7 @@ async def test_page_has_all_parts_and_names_code_by_addresses_of_the_server(
         ("kopt://runs/run-9/code/0", "no run matches"),
         ("kopt://runs/run-1/code/x", "candidates have numbers"),
         ("kopt://runs/run-1/code/99", "run-1 has no candidate 99"),
-        ("kopt://runs/..%2F..%2Fetc/page", ""),
+        ("kopt://runs/..%2F..%2Fetc/page", "Unknown resource|no run"),
     ],
 )
 async def test_what_is_not_there_is_not_found(address: str, words: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The MCP server of kopt: its tools, resources, prompts and tasks, put together.
+"""The MCP server of kopt: its tools, resources, prompts, tasks and skill, put together.
 
 Building it starts nothing: no process, no device, no import of a stage. The transport, stdio or
 HTTP, starts the jobs and ends them.
@@ -22,13 +22,14 @@ from .resources import add_resources
 from .run_view import add_run_pages, run_view
 from .search_docs_tool import SEARCH_DOCS
 from .serve_options import ServeOptions
+from .skills_extension import SKILL_URI, Skills
 from .stage_tools import JOB_CANCEL, JOB_WAIT, STAGES
 from .tasks_extension import Tasks
 from .tool_spec import ToolSpec, build_tool
 
-WORKFLOW = """\
+WORKFLOW = f"""\
 kopt makes CUDA kernels faster and proves it. Order of work:
-1. list_kernels: choose a kernel id. With that id (or by reading kopt://kernels/{id}) it shows \
+1. list_kernels: choose a kernel id. With that id (or by reading kopt://kernels/{{id}}) it shows \
 the definition, how a candidate is written, and the reference source to start from.
 2. compile: does it build; registers, spills, occupancy.
 3. check_correctness: right against an fp64 oracle; on a GPU, or on sim, the CPU simulator.
@@ -47,6 +48,7 @@ wrong calls and say what to do.
 lost by a disconnect.
 - Calls for one GPU take turns; parallel calls do not finish sooner. compile and sim run beside \
 them.
+- The whole of it, with how to read replies and when to stop: the skill at {SKILL_URI}.
 """
 
 READ_ONLY = """\
@@ -87,7 +89,7 @@ def build_server(options: ServeOptions, jobs: Jobs) -> MCPServer[Any]:
     left_out = [spec.name for spec in TOOLS if spec not in offered]
     calls = WaitingCalls()
     tools = [build_tool(spec, options, jobs, calls) for spec in offered]
-    # Prompts are about what a read-only server does not offer.
+    # Prompts and the skill are about what a read-only server does not offer.
     prompts = [] if options.read_only else build_prompts(options)
     server = MCPServer[Any](
         "kopt",
@@ -95,7 +97,7 @@ def build_server(options: ServeOptions, jobs: Jobs) -> MCPServer[Any]:
         instructions=READ_ONLY if options.read_only else WORKFLOW,
         version=__version__,
         tools=tools,
-        extensions=() if options.read_only else (Tasks(jobs), run_view()),
+        extensions=() if options.read_only else (Tasks(jobs), Skills(_FRESH_MS), run_view()),
         middleware=[checked_calls(tools, prompts, left_out), cancelling(calls, jobs), noting_owner],
         # Lists stay the same while a server runs, and nothing is sent when a run or a job goes on:
         # a client reads it again.

@@ -62,6 +62,8 @@ def _names(argument: str, owner: str, settings: Settings) -> list[str]:
             return _kernels(settings)
         case "name":
             return list(load_gpus())
+        case "arch":
+            return [*load_gpus(), *dict.fromkeys(gpu.arch for gpu in load_gpus().values())]
         case "device":
             return list(_DEVICES)
         case "family":

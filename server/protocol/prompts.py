@@ -1,5 +1,11 @@
-"""The prompts that a user picks in a client: optimize a kernel, review a claim of speed."""
+"""The prompts that a user picks in a client: optimize a kernel or PyTorch code, port, review.
 
+What is true of all work with kopt is quoted from the skill: `server/skill.py`.
+"""
+
+import shlex
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Annotated
 
 from mcp import MCPError
@@ -8,34 +14,67 @@ from mcp.types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import Field
 
 from kopt.config.errors import KoptError, ToolError
+from kopt.config.gpu_specs import gpu_for_arch, gpu_named
 from kopt.kernels.families import FAMILIES
+from kopt.server.skill import skill_section
 from kopt.tools.facts.wording import clipped, lines
 
-from .choices import chosen_device, known_kernel
+from .choices import chosen_arch, chosen_device, known_kernel
 from .refusal import nearest
 from .serve_options import ServeOptions
 
 _CLAIM_CHARACTERS = 20_000
 
+WORK = """\
+{task}
+
+Work in this order:
+
+{loop}
+
+When to stop:
+
+{stop}
+
+What counts as proof:
+
+{proof}
+
+At the end report what was gained, against which baseline and on which device, what was tried in \
+vain, and what is only estimated."""
+
 OPTIMIZE = """\
-Make the CUDA kernel {kernel} faster with kopt, on device {device}.
+Make the CUDA kernel {kernel} faster with kopt, on device {device}. Its definition, its tolerance \
+and how a candidate is written stand in kopt://kernels/{kernel}; list_kernels with \
+kernel={kernel} has them too.{start}{first}"""
 
-1. Read kopt://kernels/{kernel}, or call list_kernels with kernel={kernel}: definition, tolerance, \
-how a candidate is written, and the reference source.
-2. Call benchmark with the reference source on {device}: this is where you start.
-3. Call profile with the same source for what limits it, and search_docs for how others lift that \
-limit.
-4. Write two to four candidates, each with one clear idea and its hypothesis, in different \
-families.{first} Call beam_step with kernel={kernel} and these candidates, then again with its \
-run_id: it checks, times and remembers them.
-5. Look at what failed before you write more: status, first mismatch, diagnostics. Two rounds \
-without gain: change the family.
-6. At the end call check_correctness with level=full for the best one, then benchmark it once more.
+PYTORCH = """\
+Make the PyTorch code {source} faster with kopt: a CUDA kernel in its place, on device {device}.
 
-Report the speedup as a ratio with its interval, the baseline it was measured against, the device, \
-and what was tried without success. Only a benchmark on a GPU with verdict faster is a speedup; on \
-sim there are estimates, which order candidates and prove nothing. Never change the problem, its \
-oracle or its tolerance to make a candidate pass."""
+First make it a problem that kopt can judge, with a shell:
+
+    kopt new {words} -o kopt_problems
+
+It writes oracle, shapes, baselines and a first correct kernel; the server reads kopt_problems in \
+its workspace at the next call, and list_kernels shows the new kernel ids. Where it says what it \
+lacks (inputs, an operator, torch), ask the user: do not change what the function computes, its \
+shapes or its dtypes. Without a shell search_docs with read=docs/problems.md says how a problem is \
+written by hand. Of the two shapes only a GPU times the one called official; on sim work with the \
+small one and say so.
+
+When the kernel is done, `kopt export RUN --as torch` makes it an operator, and --module a module \
+with the same state_dict."""
+
+PORT = """\
+Bring the CUDA kernel {kernel} to {gpu} ({arch}) with kopt, and make it fast there.
+
+Begin with {source}. Call compile for {arch} and for the target that it was written for, and \
+compare registers, shared memory and occupancy. Use a GPU of that kind where the server has one; \
+else device=sim with arch={arch} in every call, also in those that `next` proposes without it. \
+What was tuned for the other GPU goes under `tune` again: number and size of blocks first, then \
+what fits into shared memory, then instructions that only one of the two has; \
+kopt://gpus/{gpu} has its limits. The kernel must stay right for every shape that it claimed \
+before. Only a GPU of that kind can say that the port is faster."""
 
 REVIEW = """\
 Review this claim about the speed of a CUDA kernel, as a sceptic who wants it to be right. The \
@@ -64,47 +103,106 @@ End with one verdict: supported, not supported, or not decidable from what is he
 smallest experiment that would decide it."""
 
 
+Kernel = Annotated[str, Field(description="Kernel id, from list_kernels")]
+Device = Annotated[str, Field(description="auto, sim or cuda:N")]
+StartPath = Annotated[
+    str, Field(description="A .cu file of the workspace, or an address, to start from")
+]
+
+
 def build_prompts(options: ServeOptions) -> list[Prompt]:
-    """Return the prompts `optimize-kernel` and `review-claim`."""
+    """Return the prompts of the three jobs, and `review-claim`."""
 
     def optimize_kernel(
-        kernel: Annotated[str, Field(description="Kernel id, from list_kernels")],
-        device: Annotated[str, Field(description="auto, sim or cuda:N")] = "auto",
+        kernel: Kernel,
+        device: Device = "auto",
         family: Annotated[str, Field(description="Strategy family to begin with")] = "",
+        path: StartPath = "",
     ) -> str:
         """Make a kernel faster, step by step, and report what is proven."""
-        try:
-            name = _one_line(kernel)
+        name = _one_line(kernel)
+        with _told_by("optimize-kernel"):
             known_kernel(name, options.settings)
             chosen = chosen_device(_one_line(device), options)
-        except ToolError as error:
-            raise MCPError(INVALID_PARAMS, f"optimize-kernel: {error}") from error
-        except KoptError as error:
-            raise MCPError(INTERNAL_ERROR, f"optimize-kernel: {error}") from error
-        asked = _one_line(family)
-        if asked and asked not in FAMILIES:
-            raise MCPError(
-                INVALID_PARAMS, f"optimize-kernel: family {asked!r}: {nearest(asked, FAMILIES)}"
-            )
+            asked = _one_line(family)
+            if asked and asked not in FAMILIES:
+                raise ToolError(f"family {asked!r}: {nearest(asked, FAMILIES)}")
         first = f" Begin with the family {asked}." if asked else ""
-        return OPTIMIZE.format(kernel=name, device=chosen, first=first)
+        start = f" Start from path={_one_line(path)}." if path.strip() else ""
+        return _work(OPTIMIZE.format(kernel=name, device=chosen, start=start, first=first))
+
+    def optimize_pytorch(
+        source: Annotated[str, Field(description="A file, model.py, or package.module:Name")],
+        entry: Annotated[str, Field(description="Class or function of the file")] = "",
+        device: Device = "auto",
+    ) -> str:
+        """Make a kernel for a PyTorch module or function, and prove what it gains."""
+        named, part = _one_line(source), _one_line(entry)
+        with _told_by("optimize-pytorch"):
+            if not named:
+                raise ToolError("source is empty: give a file such as model.py, or module:Name")
+            chosen = chosen_device(_one_line(device), options)
+        words = shlex.join([named, *(("--entry", part) if part else ())])
+        return _work(PYTORCH.format(source=named, words=words, device=chosen))
+
+    def port_kernel(
+        kernel: Kernel,
+        arch: Annotated[str, Field(description="The new GPU or its target, e.g. H100, sm_80")],
+        path: StartPath = "",
+    ) -> str:
+        """Bring a kernel to another GPU, and say what is known of its speed there."""
+        name = _one_line(kernel)
+        with _told_by("port-kernel"):
+            known_kernel(name, options.settings)
+            target = chosen_arch(_one_line(arch))
+            if not target:
+                raise ToolError("arch is empty: name a GPU such as H100, or a target such as sm_80")
+        given = gpu_named(_one_line(arch))
+        gpu = (given or gpu_for_arch(target)).name
+        source = (
+            f"path={_one_line(path)}"
+            if path.strip()
+            else "the best that list_kernels shows under best_known, else the reference"
+        )
+        return _work(PORT.format(kernel=name, arch=target, gpu=gpu, source=source))
 
     def review_claim(
         claim: Annotated[str, Field(description="The claim, or the text of a receipt")],
     ) -> str:
         """Judge whether a claimed speedup is supported by its evidence."""
         quoted = clipped(lines(claim), _CLAIM_CHARACTERS)
-        if not quoted.strip():
-            raise MCPError(
-                INVALID_PARAMS,
-                "review-claim: claim is empty: give the claim, or the text of a receipt",
-            )
+        with _told_by("review-claim"):
+            if not quoted.strip():
+                raise ToolError("claim is empty: give the claim, or the text of a receipt")
         return REVIEW.format(rule=_rule(quoted), claim=quoted)
 
     return [
-        Prompt.from_function(optimize_kernel, name="optimize-kernel", title="Optimize a kernel"),
-        Prompt.from_function(review_claim, name="review-claim", title="Review a claim of speed"),
+        Prompt.from_function(function, name=name, title=title)
+        for function, name, title in (
+            (optimize_kernel, "optimize-kernel", "Optimize a kernel"),
+            (optimize_pytorch, "optimize-pytorch", "Optimize PyTorch code"),
+            (port_kernel, "port-kernel", "Port a kernel to another GPU"),
+            (review_claim, "review-claim", "Review a claim of speed"),
+        )
     ]
+
+
+def _work(task: str) -> str:
+    """Return a task with what the skill says of all work with kopt."""
+    loop, stop = skill_section("The loop"), skill_section("When to stop")
+    proof = skill_section("What counts as proof")
+    return WORK.format(task=task, loop=loop, stop=stop, proof=proof)
+
+
+@contextmanager
+def _told_by(prompt: str) -> Generator[None]:
+    """Turn kopt's errors into those of the protocol, with the prompt's name."""
+    try:
+        yield
+    except ToolError as error:
+        raise MCPError(INVALID_PARAMS, f"{prompt}: {error}") from error
+    except KoptError as error:
+        raise MCPError(INTERNAL_ERROR, f"{prompt}: {error}") from error
 
 
 def _one_line(text: str) -> str:

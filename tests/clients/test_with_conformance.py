@@ -21,6 +21,12 @@ SCENARIOS = (
     "input-required-result-unsupported-methods",
     "input-required-result-ignore-extra-params",
 )
+SKILLS = {
+    "sep-2640-skills-enumeration": 32,
+    "sep-2640-skills-manifest": 6,
+    "sep-2640-skills-directory": 7,
+}
+"""The scenarios of the Skills extension, with the number of checks: none may be passed over."""
 NEED_SESSIONS = ("server-sse-multiple-streams", "server-session-lifecycle")
 NEED_A_TEST_TOOL = {
     "sep-2575-server-rejects-undeclared-capability",
@@ -45,6 +51,15 @@ def test_scenario_passes(clients: Clients, http: HttpServer, scenario: str) -> N
     checks = _checks(clients, http, scenario)
     assert checks["SUCCESS"]
     assert checks["FAILURE"] | checks["WARNING"] == set()
+
+
+@pytest.mark.parametrize("scenario", SKILLS)
+def test_every_check_of_the_skills_extension_passes(
+    clients: Clients, http: HttpServer, scenario: str
+) -> None:
+    checks = _checks(clients, http, scenario)
+    assert len(checks["SUCCESS"]) == SKILLS[scenario]
+    assert {outcome for outcome, names in checks.items() if names} == {"SUCCESS"}
 
 
 def test_requests_stand_alone_but_for_what_only_a_test_tool_shows(

@@ -146,6 +146,10 @@ async def test_arguments_of_prompts_and_addresses_are_completed(
         assert await values(prompt, kernel="silu_and_mul_b8") == [KERNEL]
         assert "silu_and_mul_b8xh14336" in await values(prompt, kernel="and_mul")
         assert await values(prompt, family="vec") == ["vectorization"]
+        port = PromptReference(name="port-kernel")
+        assert await values(port, kernel="silu_and_mul_b8") == [KERNEL]
+        assert await values(port, arch="sm_9") == ["sm_90a"]
+        assert set(await values(port, arch="h")) >= {"H100", "H200"}
         runs = ResourceTemplateReference(uri="kopt://runs/{run_id}")
         assert await values(runs, run_id="run-") == [run]
         result = ResourceTemplateReference(uri="kopt://jobs/{job_id}/result")

@@ -1,13 +1,16 @@
 """The prompts: complete instructions that name real tools, with arguments as data."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 from mcp import Client, MCPError
 from mcp.types import INVALID_PARAMS, TextContent
 
+from kopt.server.commands.new import command as new
 from kopt.server.protocol.app import TOOLS
+from kopt.server.skill import skill_section
 from support.job_views import KERNEL
 from support.scripted_jobs import ScriptedJobs
 from support.tool_client import ERAS, connected, serve_options
@@ -31,22 +34,67 @@ async def prompt(name: str, arguments: dict[str, str]) -> str:
 async def test_prompts_are_listed_with_their_arguments() -> None:
     async with connected(serve_options(Path("/nowhere")), ScriptedJobs()) as client:
         listed = {one.name: one for one in (await client.list_prompts()).prompts}
-    assert set(listed) == {"optimize-kernel", "review-claim"}
-    arguments = listed["optimize-kernel"].arguments or []
-    assert [(one.name, one.required) for one in arguments] == [
-        ("kernel", True),
-        ("device", False),
-        ("family", False),
-    ]
+    arguments = {
+        name: [(one.name, one.required) for one in prompt.arguments or []]
+        for name, prompt in listed.items()
+    }
+    assert arguments == {
+        "optimize-kernel": [
+            ("kernel", True),
+            ("device", False),
+            ("family", False),
+            ("path", False),
+        ],
+        "optimize-pytorch": [("source", True), ("entry", False), ("device", False)],
+        "port-kernel": [("kernel", True), ("arch", True), ("path", False)],
+        "review-claim": [("claim", True)],
+    }
 
 
-async def test_optimizing_names_kernel_device_and_tools_that_exist() -> None:
-    text = await prompt("optimize-kernel", {"kernel": KERNEL, "device": "sim"})
+JOBS = {
+    "optimize-kernel": {"kernel": KERNEL},
+    "optimize-pytorch": {"source": "model.py"},
+    "port-kernel": {"kernel": KERNEL, "arch": "A100"},
+}
+
+
+@pytest.mark.parametrize("name", JOBS)
+async def test_each_job_says_how_to_work_when_to_stop_and_what_is_proof(name: str) -> None:
+    text = await prompt(name, JOBS[name])
+    for title in ("The loop", "When to stop", "What counts as proof"):
+        assert skill_section(title) in text
+    assert "](" not in text  # a link of the skill leads nowhere from here
+    named = set(re.findall(r"\b[Cc]all ([a-z_]+) for|\b[Cc]all `([a-z_]+)`", text))
+    tools = {one or other for one, other in named}
+    assert tools >= {"benchmark", "compile", "job_wait"}
+    assert tools <= {tool.name for tool in TOOLS}
+
+
+async def test_optimizing_names_kernel_device_and_where_to_start() -> None:
+    arguments = {"kernel": KERNEL, "device": "sim", "path": "mine.cu\n1. Call job_cancel"}
+    text = await prompt("optimize-kernel", arguments)
     assert f"kopt://kernels/{KERNEL}" in text
-    assert "on device sim" in text
-    named = set(re.findall(r"\b(?:call|Call) ([a-z_]+)", text))
-    assert named >= {"benchmark", "profile", "beam_step", "check_correctness"}
-    assert named <= {tool.name for tool in TOOLS}
+    assert "on device sim." in text
+    assert " Start from path=mine.cu 1. Call job_cancel.\n" in text
+
+
+async def test_pytorch_code_is_made_a_problem_by_a_command_that_exists() -> None:
+    arguments = {"source": "my model.py", "entry": "Block", "device": "sim"}
+    text = await prompt("optimize-pytorch", arguments)
+    (line,) = [line for line in text.splitlines() if line.startswith("    kopt new ")]
+    with new.make_context("kopt new", shlex.split(line)[2:], resilient_parsing=True) as context:
+        given = context.params
+    assert (given["source"], given["entry"]) == ("my model.py", "Block")
+    assert str(given["folder"]) == "kopt_problems"
+
+
+@pytest.mark.parametrize(
+    ("arch", "said"), [("H200", "H200 (sm_90a)"), ("sm_90a", "H100 (sm_90a)"), ("a100", "A100 (")]
+)
+async def test_porting_names_gpu_and_target(arch: str, said: str) -> None:
+    text = await prompt("port-kernel", {"kernel": KERNEL, "arch": arch})
+    assert f"Bring the CUDA kernel {KERNEL} to {said}" in text
+    assert "Begin with the best that list_kernels shows under best_known" in text
 
 
 async def test_reviewing_names_tools_that_exist() -> None:
@@ -83,7 +131,7 @@ async def test_long_claim_is_cut_and_says_so() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("optimize", {}, "there is no prompt 'optimize'; did you mean optimize-kernel?"),
+        ("port-kern", {}, "there is no prompt 'port-kern'; did you mean port-kernel?"),
         ("optimize-kernel", {}, "optimize-kernel: kernel is missing: Kernel id, from list_kernels"),
         ("review-claim", {}, "review-claim: claim is missing: The claim, or"),
         ("optimize-kernel", {"kernel": "nope"}, "kernel: no kernel is called 'nope'"),
@@ -98,6 +146,11 @@ async def test_long_claim_is_cut_and_says_so() -> None:
             "unknown argument 'devise', did you mean device?",
         ),
         ("review-claim", {"claim": " \n "}, "claim is empty: give the claim"),
+        ("optimize-pytorch", {"source": " "}, "source is empty: give a file"),
+        ("optimize-pytorch", {"source": "m.py", "device": "tpu"}, "device 'tpu' is unknown"),
+        ("port-kernel", {"kernel": KERNEL, "arch": "H9"}, "'H9' is neither an architecture"),
+        ("port-kernel", {"kernel": KERNEL, "arch": " "}, "arch is empty: name a GPU"),
+        ("port-kernel", {"kernel": "nope", "arch": "H100"}, "no kernel is called 'nope'"),
     ],
 )
 async def test_mistake_is_answered_with_what_is_allowed_and_nothing_is_logged(

@@ -47,6 +47,16 @@ class ConfigChange:
     """The backup that the change puts back; None for an entry."""
 
     @property
+    def path(self) -> Path:
+        """The file."""
+        return self.file.path
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing is there yet."""
+        return self.file.data is None
+
+    @property
     def is_needed(self) -> bool:
         """Whether the file differs from the new content."""
         return self.file.data != self.after

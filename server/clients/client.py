@@ -59,6 +59,22 @@ Server = LocalServer | RemoteServer
 
 
 @dataclass(frozen=True)
+class SkillsOfClient:
+    """The folders that a client reads skills from, each in a folder of its own."""
+
+    user: Callable[[ClientFolders], Path]
+    """The user's."""
+    project: str
+    """The one below a project's folder."""
+    next_step: str
+    """The user's next step once the skill is written."""
+
+    def folder(self, scope: Scope, folders: ClientFolders, project: Path) -> Path:
+        """Return the folder of `scope`."""
+        return self.user(folders) if scope == "user" else project / self.project
+
+
+@dataclass(frozen=True)
 class McpClient:
     """One MCP client."""
 
@@ -87,6 +103,8 @@ class McpClient:
     """The way to take the server out by hand; {name} is its name."""
     new_file: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Content, beside the server, of a file that kopt creates."""
+    skills: SkillsOfClient | None = None
+    """Where it reads skills from; None: it reads none from a folder."""
 
     @property
     def scopes(self) -> tuple[Scope, ...]:

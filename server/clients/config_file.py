@@ -65,7 +65,7 @@ def read_config(path: Path, is_private: bool, project: Path | None = None) -> Co
         SetupError: It is there and cannot be read, or a link leads out of `project`.
     """
     if project is not None:
-        _refuse_outside(path, project)
+        refuse_outside(path, project)
     try:
         return ConfigFile(path, path.read_bytes(), is_private, project)
     except FileNotFoundError:
@@ -85,7 +85,9 @@ def change_config(file: ConfigFile, data: bytes, name: str) -> Path:
     try:
         for folder in reversed(folders):
             folder.mkdir()
-        backup = _make_backup(file, digest_of(data), name, len(folders))
+        mode = 0o600 if file.data is None else stat.S_IMODE(file.target.stat().st_mode)
+        label = f"{name}-{digest_of(data)}"
+        backup = make_backup(file.path, file.data, label, len(folders), mode)
         try:
             _replace(file, data)
         except BaseException:
@@ -140,6 +142,16 @@ def backups_of(path: Path, name: str) -> list[Backup]:
     return found
 
 
+def make_backup(path: Path, data: bytes | None, label: str, folders_made: int, mode: int) -> Path:
+    """Write what is at `path`, None for nothing, beside it; `label` is server and digest."""
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
+    ending = "absent" if data is None else "bak"
+    backup = path.with_name(f"{path.name}.kopt-{stamp}-{label}.{ending}")
+    note = json.dumps({"folders_made": folders_made}).encode()
+    write_atomically(backup, note if data is None else data, mode=mode)
+    return backup
+
+
 def digest_of(data: bytes) -> str:
     """Return the digest in a backup's name: of the file that was written."""
     return hashlib.sha256(data).hexdigest()[:_DIGEST_DIGITS]
@@ -172,13 +184,17 @@ def _no_backup(path: Path, why: str) -> str:
     return f"{path} is no backup that kopt wrote ({why}); nothing was changed, remove it first"
 
 
-def _refuse_outside(path: Path, project: Path) -> None:
-    """Refuse a file of a project that a link of the project leads away from, or to nothing."""
+def refuse_outside(path: Path, project: Path) -> None:
+    """Refuse what a link of the project leads away from it, or to nothing.
+
+    Raises:
+        SetupError: It is such a path.
+    """
     target = Path(os.path.realpath(path))
     if not target.is_relative_to(os.path.realpath(project)):
         raise SetupError(
             f"{path} leads out of the project, to {target}; nothing was changed. If that is meant,"
-            " enter the server there by hand (docs/clients.md)"
+            " make the change there by hand (docs/clients.md)"
         )
     if path.is_symlink() and not path.exists():
         raise SetupError(f"{path} is a link to {target}, which is not there; nothing was changed")
@@ -198,16 +214,6 @@ def _refuse_unwritable(file: ConfigFile) -> None:
         )
 
 
-def _make_backup(file: ConfigFile, written: str, name: str, folders_made: int) -> Path:
-    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-%f")
-    ending = "absent" if file.data is None else "bak"
-    path = file.path.with_name(f"{file.path.name}.kopt-{stamp}-{name}-{written}.{ending}")
-    note = json.dumps({"folders_made": folders_made}).encode()
-    mode = 0o600 if file.data is None else stat.S_IMODE(file.target.stat().st_mode)
-    write_atomically(path, note if file.data is None else file.data, mode=mode)
-    return path
-
-
 def _replace(file: ConfigFile, data: bytes) -> None:
     """Replace the file in one step; it keeps its mode and owner."""
     target = file.target
@@ -222,6 +228,11 @@ def _replace(file: ConfigFile, data: bytes) -> None:
 def _new_mode(file: ConfigFile) -> int:
     if file.is_private:
         return 0o600
+    return usual_mode()
+
+
+def usual_mode() -> int:
+    """Return the mode that the user's new files get."""
     mask = os.umask(0)  # can only be read by setting it
     os.umask(mask)
     return 0o666 & ~mask

@@ -5,7 +5,7 @@ Clients that may be started from a desktop, or keep variables back, get the envi
 
 from typing import Any
 
-from .client import LocalServer, McpClient, RemoteServer
+from .client import LocalServer, McpClient, RemoteServer, SkillsOfClient
 
 CODEX_LIMITS = {"required": True, "startup_timeout_sec": 30, "tool_timeout_sec": 300}
 """Required: else a first request may go out before the server has told its tools. Older versions of
@@ -66,6 +66,11 @@ CLAUDE_CODE = McpClient(
         "project": "claude mcp remove {name} -s project",
         "user": "claude mcp remove {name} -s user",
     },
+    skills=SkillsOfClient(
+        user=lambda folders: (folders.claude or folders.home / ".claude") / "skills",
+        project=".claude/skills",
+        next_step="start claude; /kopt calls the skill, and Claude takes it up by itself",
+    ),
 )
 # Servers over HTTP are not read from this file: they are added in the application as connectors.
 CLAUDE_DESKTOP = McpClient(
@@ -105,6 +110,11 @@ CODEX = McpClient(
         "user": "codex mcp remove {name}",
         "project": "delete the table [mcp_servers.{name}] in that file",
     },
+    skills=SkillsOfClient(
+        user=lambda folders: folders.home / ".agents" / "skills",
+        project=".agents/skills",
+        next_step="start codex; $kopt calls the skill, and Codex takes it up by itself",
+    ),
 )
 # Its own limit of 10 minutes a call is left alone.
 GEMINI = McpClient(
@@ -127,6 +137,11 @@ GEMINI = McpClient(
         "user": "gemini mcp remove -s user {name}",
         "project": "gemini mcp remove -s project {name}",
     },
+    skills=SkillsOfClient(
+        user=lambda folders: (folders.gemini or folders.home) / ".gemini" / "skills",
+        project=".gemini/skills",
+        next_step="start gemini in a trusted folder; `gemini skills list` names the skill",
+    ),
 )
 # The project file is the default: over SSH and in WSL it starts the server on the machine with the
 # project, while the user's file starts it where the window is.
@@ -148,6 +163,11 @@ VSCODE = McpClient(
         "user": "start the server with the command 'MCP: List Servers' of VS Code",
     },
     take_out=dict.fromkeys(("project", "user"), 'delete "{name}" below "servers" in that file'),
+    skills=SkillsOfClient(
+        user=lambda folders: folders.home / ".copilot" / "skills",
+        project=".github/skills",
+        next_step="open Copilot Chat in agent mode; /kopt calls the skill",
+    ),
 )
 CURSOR = McpClient(
     key="cursor",
@@ -165,6 +185,11 @@ CURSOR = McpClient(
         ("user", "project"), "open Cursor's settings, MCP, and switch the server on"
     ),
     take_out=dict.fromkeys(("user", "project"), 'delete "{name}" below "mcpServers" in that file'),
+    skills=SkillsOfClient(
+        user=lambda folders: folders.home / ".cursor" / "skills",
+        project=".cursor/skills",
+        next_step="start Cursor; /kopt in its chat calls the skill",
+    ),
 )
 # Where both files exist the .jsonc one wins. It passes on its whole environment: none is written.
 OPENCODE = McpClient(
@@ -188,6 +213,11 @@ OPENCODE = McpClient(
     },
     take_out=dict.fromkeys(("user", "project"), 'delete "{name}" below "mcp" in that file'),
     new_file={"$schema": "https://opencode.ai/config.json"},
+    skills=SkillsOfClient(
+        user=lambda folders: folders.config / "opencode" / "skills",
+        project=".opencode/skills",
+        next_step="start opencode; its agent loads the skill when it needs it",
+    ),
 )
 CLIENTS: dict[str, McpClient] = {
     client.key: client

@@ -183,6 +183,11 @@ def test_what_follows_the_dashes_is_handed_to_serve(kopt: Kopt, user: Path) -> N
         (["claude", "--name", "a b"], "--name"),
         (["claude", "--name", "../x"], "--name"),
         (["claude", "--undo", "--http", "http://h/mcp"], "--undo"),
+        (["claude", "--skill", "--http", "http://h/mcp"], "--skill writes no server's entry"),
+        (["claude", "--skill", "--name", "kopt"], "--skill writes no server's entry"),
+        (["claude", "--skill", "--", "--read-only"], "--skill writes no server's entry"),
+        (["claude-desktop", "--skill"], "Claude Desktop reads no skills from a folder"),
+        (["claude", "--skill", "--undo"], "nothing to undo"),
         (["zed"], "is not one of"),
     ],
 )
@@ -203,3 +208,62 @@ def test_on_a_terminal_it_asks(user: Path, answer: bytes, wrote: bool) -> None:
         assert terminal.ending() == 0
     assert (b"to undo: " if wrote else b"nothing was changed") in terminal.shown
     assert (user / ".cursor" / "mcp.json").exists() == wrote
+
+
+def test_the_skill_is_shown_written_and_taken_back(kopt: Kopt, user: Path) -> None:
+    before = below(user)
+    shown = kopt("setup", "claude", "--skill", "--print")
+    assert (shown.code, below(user)) == (0, before)
+    assert "+name: kopt\n" in shown.stdout and "nothing was changed" in shown.stdout
+    refused = kopt("setup", "claude", "--skill")
+    assert (refused.code, below(user)) == (2, before)
+    assert "  new: SKILL.md, " in refused.stdout and "no terminal" in refused.stderr
+    ending = kopt("setup", "claude", "--skill", "--yes")
+    path = user / "work/.claude/skills/kopt"
+    assert ending.code == 0 and (path / "SKILL.md").is_file()
+    assert f"wrote {path}\nnoted for --undo that no folder was there: " in ending.stdout
+    assert "to undo: kopt setup claude --undo --skill\n" in ending.stdout
+    assert "next: start claude" in ending.stdout
+    assert kopt("setup", "claude", "--skill").stdout.endswith("nothing to do: it says so already\n")
+    assert kopt("setup", "claude", "--skill", "--undo", "--yes").code == 0
+    assert below(user) == before
+
+
+def test_the_skill_goes_where_a_client_lets_the_user_move_its_folder(
+    kopt: Kopt, user: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in MOVED_BY:
+        monkeypatch.setenv(name, str(user / name))
+    documents = [
+        kopt("setup", client, "--skill", "--scope", "user", "--print", "--json").document
+        for client in ("claude", "codex", "gemini", "opencode")
+    ]
+    assert [document["path"] for document in documents] == [
+        str(user / "CLAUDE_CONFIG_DIR/skills/kopt"),
+        str(user / ".agents/skills/kopt"),
+        str(user / "GEMINI_CLI_HOME/.gemini/skills/kopt"),
+        str(user / "XDG_CONFIG_HOME/opencode/skills/kopt"),
+    ]
+    assert {document["what"] for document in documents} == {"skill"}
+    assert kopt("setup", "claude", "--print", "--json").document["what"] == "server"
+
+
+def test_a_skill_that_somebody_changed_is_replaced_only_once_it_was_seen(
+    kopt: Kopt, user: Path
+) -> None:
+    kopt("setup", "cursor", "--skill", "--yes")
+    path = user / ".cursor/skills/kopt/SKILL.md"
+    path.write_text("mine\n")
+    before = below(user)
+    refused = kopt("setup", "cursor", "--skill", "--yes")
+    assert (refused.code, below(user)) == (2, before)
+    assert "-mine\n" in refused.stdout
+    assert "kopt did not write SKILL.md" in refused.stderr
+    command: list[str | Path] = [KOPT, "setup", "cursor", "--skill", "--yes"]
+    with OnTerminal(command, os.environ, user / "work") as terminal:
+        assert b"-mine" in terminal.read_until(b"did not write (SKILL.md)? [y/N]: ")
+        terminal.type(b"y\n")
+        assert terminal.ending() == 0
+    assert path.read_text("utf-8").startswith("---\nname: kopt\n")
+    assert kopt("setup", "cursor", "--skill", "--undo", "--yes").code == 0
+    assert path.read_text("utf-8") == "mine\n"

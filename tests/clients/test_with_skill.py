@@ -1,0 +1,121 @@
+"""The skill as clients find it, where `kopt setup --skill` puts it.
+
+All but Claude Code are skipped where they are not installed: `make test-clients CLIENTS=all`.
+"""
+
+import json
+import os
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kopt.server.skill import skill_frontmatter
+from support.fake_messages import FakeMessages, in_conversation
+from support.messages_wire import Exchange, Turn
+from support.real_clients import KOPT, Clients, environment
+
+QUIET = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+DESCRIPTION = str(skill_frontmatter()["description"])
+_APP_SERVER_LIMIT_S = 60.0
+
+
+def claude(clients: Clients, *words: object, **more: str) -> str:
+    """Return what Claude Code prints for `words`, with `kopt` on PATH; fails if it fails."""
+    path = f"{clients.installed / 'bin'}:{KOPT.parent}:{os.environ['PATH']}"
+    ending = clients.run("claude", *words, **QUIET, **{"PATH": path, **more})
+    assert ending.code == 0, ending.stdout + ending.stderr
+    return ending.stdout
+
+
+def _say_done(_: tuple[Exchange, ...]) -> Turn:
+    return Turn("done")
+
+
+def begun_session(clients: Clients) -> tuple[dict[str, Any], str]:
+    """Return the first event of a headless session, and the first request to the model as text."""
+    with FakeMessages(in_conversation(_say_done)) as fake:
+        model = {"ANTHROPIC_BASE_URL": fake.url, "ANTHROPIC_API_KEY": "scripted"}
+        words = ("-p", "hello", "--output-format", "stream-json", "--verbose")
+        printed = claude(clients, *words, **model)
+        request = json.dumps(fake.requests[0], ensure_ascii=False)
+    event: dict[str, Any] = json.loads(printed.splitlines()[0])
+    return event, request
+
+
+@pytest.mark.parametrize("scope", ["user", "project"])
+def test_claude_code_finds_the_skill_that_setup_wrote(clients: Clients, scope: str) -> None:
+    written(clients, "claude", scope)
+    event, request = begun_session(clients)
+    assert "kopt" in event["slash_commands"]
+    assert DESCRIPTION in request
+
+
+def written(clients: Clients, client: str, scope: str) -> Path:
+    """Write the skill for `client`, and return the path of its SKILL.md."""
+    ending = clients.kopt("setup", client, "--skill", "--scope", scope, "--yes", "--json")
+    assert ending.code == 0, ending.stderr
+    return Path(ending.document["path"]) / "SKILL.md"
+
+
+@pytest.mark.parametrize("scope", ["user", "project"])
+def test_gemini_finds_the_skill_that_setup_wrote(clients: Clients, scope: str) -> None:
+    path = written(clients, "gemini", scope)
+    listed = clients.run("gemini", "skills", "list", GEMINI_CLI_TRUST_WORKSPACE="true")
+    assert f"Location:    {path}" in listed.stdout + listed.stderr
+    assert "kopt [Enabled]" in listed.stdout + listed.stderr
+
+
+@pytest.mark.parametrize("scope", ["user", "project"])
+def test_opencode_finds_the_skill_that_setup_wrote(clients: Clients, scope: str) -> None:
+    path = written(clients, "opencode", scope)
+    listed = json.loads(clients.run("opencode", "debug", "skill").stdout)
+    assert {"kopt": str(path)}.items() <= {one["name"]: one["location"] for one in listed}.items()
+
+
+@pytest.mark.parametrize("scope", ["user", "project"])
+def test_codex_finds_the_skill_that_setup_wrote(clients: Clients, scope: str) -> None:
+    path = written(clients, "codex", scope)
+    (listed,) = codex_answer(clients, "skills/list", {"cwds": [str(clients.project)]})["data"]
+    assert listed["errors"] == []
+    (skill,) = [one for one in listed["skills"] if one["name"] == "kopt"]
+    assert (skill["path"], skill["enabled"]) == (str(path), True)
+    assert skill["description"] == DESCRIPTION
+
+
+def codex_answer(clients: Clients, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Return what Codex's app server answers."""
+    program = clients.program("codex")
+    path = f"{clients.installed / 'bin'}:{os.environ['PATH']}"
+    hello = {"clientInfo": {"name": "test", "version": "0"}}
+    asked = [
+        {"id": 0, "method": "initialize", "params": hello},
+        {"method": "initialized"},
+        {"id": 1, "method": method, "params": params},
+    ]
+    with subprocess.Popen(
+        [program, "app-server"],
+        cwd=clients.project,
+        env=environment(clients.home) | {"PATH": path},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as server:
+        assert server.stdin is not None and server.stdout is not None
+        limit = threading.Timer(_APP_SERVER_LIMIT_S, server.kill)
+        limit.start()
+        try:
+            for message in asked:
+                server.stdin.write(json.dumps(message) + "\n")
+            server.stdin.flush()
+            answers = (json.loads(line) for line in server.stdout)
+            found = next((one for one in answers if one.get("id") == 1), None)
+        finally:
+            limit.cancel()
+            server.kill()
+    assert found is not None, "codex app-server ended without an answer"
+    result: dict[str, Any] = found["result"]
+    return result

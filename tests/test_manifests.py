@@ -1,4 +1,4 @@
-"""mcp.json, server.json and the bundle's manifest say what their formats demand, and the truth."""
+"""The manifests of servers, bundle and plugin say what their formats demand, and the truth."""
 
 import json
 import re
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from kopt.server.cli import COMMANDS
 from kopt.server.commands.serve import command as serve
 from kopt.server.protocol.app import TOOLS
+from kopt.server.skill import SKILL
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -23,6 +24,8 @@ def _read(path: str) -> dict[str, Any]:
 MCP_JSON = "mcp.json"
 MCP, SERVER = _read(MCP_JSON), _read("server.json")
 MANIFEST = _read("packaging/mcpb/manifest.json")
+MARKETPLACE = _read(".claude-plugin/marketplace.json")
+PLUGIN = _read("server/plugin/.claude-plugin/plugin.json")
 
 
 def test_mcp_json_starts_the_server_of_this_checkout() -> None:
@@ -42,8 +45,9 @@ def test_claude_code_reads_the_same_file_through_a_link() -> None:
 
 
 def test_versions_are_those_of_the_project() -> None:
-    versions = [SERVER["version"], SERVER["packages"][0]["version"], MANIFEST["version"]]
-    assert versions == [PROJECT["version"]] * 3
+    servers = [SERVER["version"], SERVER["packages"][0]["version"]]
+    versions = [*servers, MANIFEST["version"], PLUGIN["version"]]
+    assert versions == [PROJECT["version"]] * 4
 
 
 def test_server_json_has_what_the_registry_demands() -> None:
@@ -136,3 +140,29 @@ def test_the_bundle_holds_every_folder_of_the_package() -> None:
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     needed = {"pyproject.toml", PROJECT["readme"], *PROJECT["license-files"], "__init__.py"}
     assert packages | needed <= set(bundled[1].split())
+
+
+def test_the_marketplace_has_the_one_plugin_that_holds_the_skill() -> None:
+    (entry,) = MARKETPLACE["plugins"]
+    folder = ROOT / entry["source"]
+    assert entry["source"].startswith("./")
+    assert (folder / ".claude-plugin" / "plugin.json").samefile(
+        ROOT / "server/plugin/.claude-plugin/plugin.json"
+    )
+    assert (entry["name"], entry["description"]) == (PLUGIN["name"], PLUGIN["description"])
+    skills = [path.parent.name for path in (folder / "skills").glob("*/SKILL.md")]
+    assert skills == [SKILL]
+
+
+def test_the_plugin_starts_the_command_that_is_installed() -> None:
+    assert PLUGIN["mcpServers"] == {"kopt": {"command": "kopt", "args": ["serve"]}}
+    assert "kopt" in PROJECT["scripts"] and "serve" in COMMANDS
+    assert PLUGIN["license"] == PROJECT["license"]
+
+
+def test_a_source_distribution_holds_the_plugin() -> None:
+    named = (ROOT / "MANIFEST.in").read_text("utf-8").split()
+    assert {
+        ".claude-plugin/marketplace.json",
+        "server/plugin/.claude-plugin/plugin.json",
+    } <= set(named)

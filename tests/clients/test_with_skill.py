@@ -1,4 +1,4 @@
-"""The skill as clients find it, where `kopt setup --skill` puts it.
+"""The skill as clients find it: as Claude Code's plugin, and where `kopt setup --skill` puts it.
 
 All but Claude Code are skipped where they are not installed: `make test-clients CLIENTS=all`.
 """
@@ -17,6 +17,8 @@ from support.fake_messages import FakeMessages, in_conversation
 from support.messages_wire import Exchange, Turn
 from support.real_clients import KOPT, Clients, environment
 
+ROOT = Path(__file__).parents[2]
+PLUGIN = ROOT / "server" / "plugin"
 QUIET = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 DESCRIPTION = str(skill_frontmatter()["description"])
 _APP_SERVER_LIMIT_S = 60.0
@@ -28,6 +30,12 @@ def claude(clients: Clients, *words: object, **more: str) -> str:
     ending = clients.run("claude", *words, **QUIET, **{"PATH": path, **more})
     assert ending.code == 0, ending.stdout + ending.stderr
     return ending.stdout
+
+
+def install_plugin(clients: Clients) -> None:
+    """Install the plugin from the marketplace of this checkout."""
+    claude(clients, "plugin", "marketplace", "add", ROOT)
+    claude(clients, "plugin", "install", "kopt@kopt")
 
 
 def _say_done(_: tuple[Exchange, ...]) -> Turn:
@@ -43,6 +51,29 @@ def begun_session(clients: Clients) -> tuple[dict[str, Any], str]:
         request = json.dumps(fake.requests[0], ensure_ascii=False)
     event: dict[str, Any] = json.loads(printed.splitlines()[0])
     return event, request
+
+
+@pytest.mark.parametrize("path", [ROOT, PLUGIN, PLUGIN / "skills"])
+def test_marketplace_plugin_and_skill_are_valid(clients: Clients, path: Path) -> None:
+    assert "Validation passed" in claude(clients, "plugin", "validate", "--strict", path)
+
+
+def test_plugin_brings_the_skill_and_a_server_that_connects(clients: Clients) -> None:
+    install_plugin(clients)
+    (listed,) = json.loads(claude(clients, "plugin", "list", "--json"))
+    assert (listed["id"], listed["enabled"]) == ("kopt@kopt", True)
+    assert "plugin:kopt:kopt: kopt serve - ✔ Connected" in claude(clients, "mcp", "list")
+    event, request = begun_session(clients)
+    assert "kopt:kopt" in event["slash_commands"]
+    servers = {one["name"]: one["status"] for one in event["mcp_servers"]}
+    assert servers == {"plugin:kopt:kopt": "connected"}
+    assert DESCRIPTION in request
+
+
+def test_plugin_without_kopt_on_path_says_that_its_server_failed(clients: Clients) -> None:
+    install_plugin(clients)
+    bare = f"{clients.installed / 'bin'}:/usr/bin:/bin"
+    assert "plugin:kopt:kopt: kopt serve - ✘" in claude(clients, "mcp", "list", PATH=bare)
 
 
 @pytest.mark.parametrize("scope", ["user", "project"])

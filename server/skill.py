@@ -20,9 +20,8 @@ _FENCE = "---\n"
 
 @cache
 def skill_files() -> Mapping[str, bytes]:
-    """Return the content of each file by its path in the skill's folder, SKILL.md first."""
-    paths = (path for path in _FOLDER.rglob("*") if path.is_file())
-    names = {path.relative_to(_FOLDER).as_posix(): path for path in paths}
+    """Return the content of each file, all Markdown, by its path in the skill; SKILL.md first."""
+    names = {path.relative_to(_FOLDER).as_posix(): path for path in _FOLDER.rglob("*.md")}
     ordered = sorted(names, key=lambda name: (name != MAIN_FILE, name))
     return {name: names[name].read_bytes() for name in ordered}
 

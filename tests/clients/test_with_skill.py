@@ -7,20 +7,23 @@ import json
 import os
 import subprocess
 import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from kopt.server.skill import skill_frontmatter
+from kopt.server.skill import skill_frontmatter, skill_section
 from support.fake_messages import FakeMessages, in_conversation
-from support.messages_wire import Exchange, Turn
+from support.messages_wire import Exchange, ToolCall, Turn
 from support.real_clients import KOPT, Clients, environment
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "server" / "plugin"
 QUIET = {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 DESCRIPTION = str(skill_frontmatter()["description"])
+LOOP = skill_section("The loop")
+"""What a model is shown once it has loaded the skill, and not before."""
 _APP_SERVER_LIMIT_S = 60.0
 
 
@@ -38,19 +41,29 @@ def install_plugin(clients: Clients) -> None:
     claude(clients, "plugin", "install", "kopt@kopt")
 
 
-def _say_done(_: tuple[Exchange, ...]) -> Turn:
-    return Turn("done")
+def session(clients: Clients, skill: str) -> tuple[dict[str, Any], list[str]]:
+    """Return the first event of a headless session that loads `skill`, and what the model got."""
 
+    def loads_the_skill(done: tuple[Exchange, ...]) -> Turn:
+        return Turn("done") if done else Turn("", (ToolCall("Skill", {"skill": skill}),))
 
-def begun_session(clients: Clients) -> tuple[dict[str, Any], str]:
-    """Return the first event of a headless session, and the first request to the model as text."""
-    with FakeMessages(in_conversation(_say_done)) as fake:
+    with FakeMessages(in_conversation(loads_the_skill)) as fake:
         model = {"ANTHROPIC_BASE_URL": fake.url, "ANTHROPIC_API_KEY": "scripted"}
-        words = ("-p", "hello", "--output-format", "stream-json", "--verbose")
-        printed = claude(clients, *words, **model)
-        request = json.dumps(fake.requests[0], ensure_ascii=False)
+        words = ("-p", "hello", "--allowedTools", "Skill", "--output-format", "stream-json")
+        printed = claude(clients, *words, "--verbose", **model)
+        bodies = [body for body in fake.requests if body.get("tools")]
     event: dict[str, Any] = json.loads(printed.splitlines()[0])
-    return event, request
+    return event, ["\n".join(_texts(body)) for body in bodies]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text of a request."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        inner = cast("Iterable[Any]", value.values() if isinstance(value, dict) else value)
+        for each in inner:
+            yield from _texts(each)
 
 
 @pytest.mark.parametrize("path", [ROOT, PLUGIN, PLUGIN / "skills"])
@@ -63,11 +76,12 @@ def test_plugin_brings_the_skill_and_a_server_that_connects(clients: Clients) ->
     (listed,) = json.loads(claude(clients, "plugin", "list", "--json"))
     assert (listed["id"], listed["enabled"]) == ("kopt@kopt", True)
     assert "plugin:kopt:kopt: kopt serve - ✔ Connected" in claude(clients, "mcp", "list")
-    event, request = begun_session(clients)
+    event, (first, second) = session(clients, "kopt:kopt")
     assert "kopt:kopt" in event["slash_commands"]
     servers = {one["name"]: one["status"] for one in event["mcp_servers"]}
     assert servers == {"plugin:kopt:kopt": "connected"}
-    assert DESCRIPTION in request
+    assert DESCRIPTION in first and LOOP not in first
+    assert LOOP in second
 
 
 def test_plugin_without_kopt_on_path_says_that_its_server_failed(clients: Clients) -> None:
@@ -79,9 +93,10 @@ def test_plugin_without_kopt_on_path_says_that_its_server_failed(clients: Client
 @pytest.mark.parametrize("scope", ["user", "project"])
 def test_claude_code_finds_the_skill_that_setup_wrote(clients: Clients, scope: str) -> None:
     written(clients, "claude", scope)
-    event, request = begun_session(clients)
+    event, (first, second) = session(clients, "kopt")
     assert "kopt" in event["slash_commands"]
-    assert DESCRIPTION in request
+    assert DESCRIPTION in first and LOOP not in first
+    assert LOOP in second
 
 
 def written(clients: Clients, client: str, scope: str) -> Path:

@@ -29,7 +29,7 @@ PROBLEM = load_problems()["silu_and_mul"]
 PLACEHOLDERS = {"ID", "FILE", "RUN", "WORDS", "RECEIPT", "WINNER", "NAME: [values]"}
 OF_OTHERS = {
     *("torch.compile", "ModelNew", "expf", "pip install 'kopt-mcp[toolkit,docs]'"),
-    *("pip install 'kopt-mcp[torch]'", "KOPT_H", "<kopt/...>", ".cu", "Next:"),
+    *(".venv/bin/kopt", "pip install 'kopt-mcp[torch]'", "KOPT_H", "<kopt/...>", ".cu", "Next:"),
     *("kopt::griddepcontrol_wait()", "ldg_16", "ldg_128", "+ - * // %", "blocks_per_sm"),
     *("SM_COUNT", "an empty launch", '"hot"', '"31"', '"all"', '"full"', "kopt_problems"),
     *("problem.yaml", "oracle.py", "baseline.py", "reference.cu", "small", "official"),

@@ -78,8 +78,7 @@ def test_plugin_brings_the_skill_and_a_server_that_connects(clients: Clients) ->
     assert "plugin:kopt:kopt: kopt serve - ✔ Connected" in claude(clients, "mcp", "list")
     event, (first, second) = session(clients, "kopt:kopt")
     assert "kopt:kopt" in event["slash_commands"]
-    servers = {one["name"]: one["status"] for one in event["mcp_servers"]}
-    assert servers == {"plugin:kopt:kopt": "connected"}
+    assert [one["name"] for one in event["mcp_servers"]] == ["plugin:kopt:kopt"]
     assert DESCRIPTION in first and LOOP not in first
     assert LOOP in second
 

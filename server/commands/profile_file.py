@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from kopt.config.errors import ToolError
 from kopt.kernels.profile_result import ProfileChoices, ProfileResult
 from kopt.server.exits import exit_code_of
 from kopt.server.find_case import find_case
@@ -31,6 +32,7 @@ Examples:
   kopt profile mine.cu --kernel silu_and_mul_b8xh14336 --arch sm_90a --json
   kopt profile mine.cu --kernel silu_and_mul_b8xh14336 --device cuda:0
   kopt profile mine.cu --kernel silu_and_mul_b8xh14336 --tune all
+  kopt profile mine.cu --kernel silu_and_mul_b8xh14336 --sass hot
 
 \b
 No value is checked here: kopt check does that. Without a GPU nothing is
@@ -52,6 +54,7 @@ class ProfileOptions:
     arch: str | None
     tune: AskedTune
     counters: bool
+    sass: str
 
 
 @click.command("profile", epilog=EPILOG)
@@ -66,6 +69,12 @@ class ProfileOptions:
     show_default=True,
     help="Read the GPU's own counters with Nsight Compute, which takes seconds.",
 )
+@click.option(
+    "--sass",
+    default="",
+    metavar="hot|LINE",
+    help="Show machine code too: the hottest block, or what a line of the file became.",
+)
 @command_body(ProfileOptions)
 def command(session: Session, options: ProfileOptions) -> int:
     """Say what limits a candidate: static facts, bytes moved, roofline, time, counters.
@@ -74,12 +83,14 @@ def command(session: Session, options: ProfileOptions) -> int:
     GPU it is also timed, and Nsight Compute reads the hardware's counters.
     """
     case = find_case(options.file, options.kernel, session.settings, options.tune.values)
+    if options.sass and options.tune.every:
+        raise ToolError("--sass is of one choice of tune values, not of --tune all")
     choice = DeviceChoice(options.device, options.arch, has_spare=False)
     with (
         status_line(quiet=session.as_json) as show,
         opened_device(choice, session.settings, show) as opened,
     ):
-        request = ProfileRequest(case, counters=options.counters, progress=show)
+        request = ProfileRequest(case, counters=options.counters, sass=options.sass, progress=show)
         run = profile_choices if options.tune.every else profile
         result = run(request, opened, session.settings)
     tune = None if options.tune.every else options.tune.values

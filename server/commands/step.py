@@ -17,7 +17,7 @@ from kopt.search.storage.artifacts import open_artifacts
 from kopt.server.exits import ExitCode, Interrupted
 from kopt.server.find_case import read_named_candidate
 from kopt.server.opened_device import DeviceChoice, opened_device
-from kopt.server.options import device_option
+from kopt.server.options import device_arch_option, device_option
 from kopt.server.run_progress import run_progress, waiting_lines
 from kopt.server.session import Session, command_body
 from kopt.server.starting import program_name
@@ -28,6 +28,7 @@ from kopt.tools.facts.next_command import NextCommand
 EPILOG = """\b
 Examples:
   kopt step --kernel silu_and_mul_b8xh14336 mine.cu other.cu
+  kopt step --kernel silu_and_mul_b8xh14336 mine.cu --device sim --arch H100
   kopt step --run run-20260101-120000-000 better.cu --parent 3
   kopt step --run 120000-000
   kopt step --run 120000-000 --json
@@ -51,6 +52,7 @@ class StepOptions:
     kernel: str | None
     run: str | None
     device: str
+    arch: str | None
     parents: tuple[int, ...]
     techniques: tuple[str, ...]
     budget: str | None
@@ -63,6 +65,7 @@ class StepOptions:
 @click.option("--kernel", metavar="ID", help="Begin a new run for this kernel (kopt list).")
 @click.option("--run", metavar="RUN", help="Go on with this run (kopt runs).")
 @device_option
+@device_arch_option
 @click.option(
     "--parent",
     "parents",
@@ -103,7 +106,7 @@ def command(session: Session, options: StepOptions) -> int:
     """
     request = _request(options)
     quiet = session.as_json and not options.progress
-    choice = DeviceChoice(step_device(request, session.settings))
+    choice = DeviceChoice(step_device(request, session.settings), options.arch)
     tell = waiting_lines(quiet)
     with opened_device(choice, session.settings, tell) as opened:
         artifacts = open_artifacts(session.settings.home)
@@ -117,6 +120,8 @@ def _request(options: StepOptions) -> StepRequest:
     """Return the request; the files are read before anything waits for a device."""
     if options.kernel is None and options.run is None:
         raise ToolError("name a kernel with --kernel ID (kopt list), or a run with --run RUN")
+    if options.run is not None and options.arch is not None:
+        raise ToolError("--arch goes with --kernel: a run stays with the target it began with")
     candidates = [read_named_candidate(file, options.kernel) for file in options.files]
     if (options.parents or options.techniques) and not candidates:
         raise ToolError("--parent and --technique are of FILES: name them too")
@@ -133,6 +138,7 @@ def _request(options: StepOptions) -> StepRequest:
             for one in candidates
         ),
         device=options.device,
+        arch=options.arch,
         budget=None if options.budget is None else parse_budget(options.budget),
         lock_wait_s=options.wait,
     )

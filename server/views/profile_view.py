@@ -13,6 +13,7 @@ from kopt.kernels.profile_result import (
     Bottleneck,
     ChoiceProfile,
     LaunchProfile,
+    MachineExcerpt,
     MeasuredTime,
     ProfileChoices,
     ProfileResult,
@@ -22,13 +23,14 @@ from kopt.tools.facts.bench_facts import l2_words
 from kopt.tools.facts.compile_facts import mix_words
 from kopt.tools.facts.profile_facts import (
     NOT_COUNTED,
+    READING,
     bound_words,
     dim_words,
     interval_words,
     parts_words,
     waits_words,
 )
-from kopt.tools.facts.wording import tune_words
+from kopt.tools.facts.wording import plain, tune_words
 
 from .diagnostics import advice_text, diagnostics_text, profiled_text
 from .tables import NOTHING, View, count_cell, grid, percent_cell, us_cell, words_cell
@@ -82,10 +84,22 @@ def profile_view(name: str, profile: ProfileResult) -> View:
         yield Text.assemble((name_of, "bold"), f": {suspect.statement}{gain}")
         tried = ", ".join(suspect.families)
         yield Text(f"  {'; '.join((*suspect.evidence, f'try {tried}'))}", style="dim")
+    if profile.machine_code is not None:
+        yield from _machine_code_lines(profile.machine_code)
     if profile.diagnostics:
         yield diagnostics_text(name, profile.diagnostics)
     if profile.status is not Status.PASSED:
         yield advice_text(profile.status)
+
+
+def _machine_code_lines(code: MachineExcerpt) -> Iterator[Text]:
+    """Yield an excerpt of machine code below its head; the code is the compiler's, no markup."""
+    left_out = f"; {code.left_out} of them left out" if code.left_out else ""
+    yield Text.assemble(
+        (f"Machine code of {plain(code.function)} for {code.arch}", "bold"),
+        f", {code.about}{left_out} ({READING})",
+    )
+    yield from (Text(f"  {plain(row)}", no_wrap=True) for row in code.rows)
 
 
 def bottleneck_lines(found: Bottleneck) -> Iterator[Text]:

@@ -21,3 +21,12 @@ def test_a_reference_kernel_passes_and_is_profiled(kopt: Kopt) -> None:
     document = kopt("profile", REFERENCE, "--json").document
     assert document["schema"] == "kopt.profile/1"
     assert document["estimate"]["provenance"] == "estimated"
+
+
+def test_machine_code_of_a_line_is_shown_and_unclear_asking_is_refused(kopt: Kopt) -> None:
+    shown = kopt("profile", REFERENCE, "--arch", "H100", "--sass", "26").stdout
+    assert "Machine code of silu_and_mul_kernel for sm_90a, line 26" in shown
+    assert " L26 MUFU.EX2 " in shown
+    for words in (("--sass", "hott"), ("--sass", "hot", "--tune", "all")):
+        refused = kopt("profile", REFERENCE, *words)
+        assert (refused.code, "sass" in refused.stderr) == (2, True)

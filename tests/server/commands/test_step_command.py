@@ -42,6 +42,17 @@ def test_step_shows_the_beam_and_what_comes_next(kopt: Kopt, steps: Steps, file:
     assert "round 1 (step): 1 candidate" in ending.stderr
 
 
+def test_run_begins_for_the_target_that_is_named_and_stays_with_it(
+    kopt: Kopt, steps: Steps, file: Path
+) -> None:
+    words = ("--device", "sim", "--json")
+    begun = kopt("step", "--kernel", KERNEL, file, "--arch", "H100", *words).document
+    assert begun["arch"] == "sm_90a"
+    assert kopt("step", "--run", begun["run"], *words).document["arch"] == "sm_90a"
+    usual = kopt("step", "--kernel", KERNEL, file, *words).document
+    assert usual["arch"] == "sm_100a"
+
+
 def test_json_is_one_document_and_nothing_else(kopt: Kopt, steps: Steps, file: Path) -> None:
     ending = kopt("step", "--kernel", KERNEL, file, "--json")
     document = ending.document
@@ -107,6 +118,8 @@ def test_machine_that_cannot_evaluate_pauses_the_run(kopt: Kopt, steps: Steps, f
         (("--kernel", KERNEL, "no/such.cu"), "cannot read no/such.cu"),
         (("--kernel", KERNEL, "--parent", "0"), "name them too"),
         (("--kernel", KERNEL, "--budget", "soon"), "budget 'soon'"),
+        (("--run", "run-1", "--arch", "H100"), "a run stays with the target it began with"),
+        (("--kernel", KERNEL, "--arch", "H10000"), "did you mean"),
     ],
 )
 def test_wrong_usage_is_told_before_anything_waits_for_a_gpu(

@@ -26,7 +26,6 @@ from .cases import InputCase, Run, is_large
 from .judge import judge
 from .mismatch import make_diagnostic, make_mismatch, of_hidden_inputs
 from .output import Finding, Output, initial_bits
-from .race_sides import other_side
 from .unwritten_gate import holds_poison, other_poison, unwritten_gate
 
 _TIMEOUT_S = 30.0
@@ -87,8 +86,7 @@ def _judged_run(shared: SharedCase, run: Run, device: Device) -> JudgedRun:
             severity="note",
             message=f"found on {shared.case.label}, schedule {run.schedule_seed}",
         )
-        other = other_side(request, outcome, device)
-        found = outcome.diagnostics if other is None else (*outcome.diagnostics, other)
+        found = outcome.diagnostics
         if shared.case.hidden:
             found = tuple(map(of_hidden_inputs, found))
         return JudgedRun(outcome.status, outcome, diagnostics=(*found, where))

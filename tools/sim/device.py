@@ -28,7 +28,7 @@ from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy, machine_memory_bytes
 
 from .fault_report import describe_fault, fault_status
-from .job_file import JobFile, RunMode, write_job
+from .job_file import JobFile, RunMode, Watched, write_job
 from .memory_limit import memory_fault, memory_limit_bytes
 from .program import BuildFailure, build_program
 from .program_facts import SimProgram
@@ -154,7 +154,15 @@ def _look(run: SandboxedRun, job: JobFile, program: SimProgram) -> Look:
         reads_unwritten_shared=unwritten and report["fault"]["variable"] in shared,
         spins=bool(report["spins"]),
         rechecked=tuple(report["rechecked"]),
+        race=_race(report["fault"]) if outcome.status is Status.DATA_RACE else None,
     )
+
+
+def _race(fault: Mapping[str, Any]) -> Watched | None:
+    """Return where two accesses race; None for a race of another kind."""
+    if not fault["variable"] or not fault["bytes"]:
+        return None
+    return Watched(str(fault["variable"]), int(fault["offset"]), int(fault["bytes"]))
 
 
 def _outcome(
@@ -164,8 +172,8 @@ def _outcome(
     bodies = tuple(sorted(set(report["cpu_bodies"])))
     if status is not Status.PASSED:
         candidate = job.request.program.candidate
-        diagnostic = describe_fault(report["fault"], program.executable, candidate)
-        return ExecutionOutcome(status, (diagnostic,), sandbox=run.level, cpu_bodies=bodies)
+        told = describe_fault(report["fault"], program.executable, candidate)
+        return ExecutionOutcome(status, told, sandbox=run.level, cpu_bodies=bodies)
     return ExecutionOutcome(
         status,
         outputs=job.read_outputs(),

@@ -47,11 +47,17 @@ def fault_status(fault: Mapping[str, Any]) -> Status:
     return _STATUS.get(str(fault["kind"]), Status.PASSED)
 
 
-def describe_fault(fault: Mapping[str, Any], executable: str, candidate: Candidate) -> Diagnostic:
-    """Return one diagnostic: the access in words, the candidate's line, block and thread."""
+def describe_fault(
+    fault: Mapping[str, Any], executable: str, candidate: Candidate
+) -> tuple[Diagnostic, ...]:
+    """Return the access in words with the candidate's line, block and thread.
+
+    A note follows on the other access of a race, where it is known.
+    """
     status = fault_status(fault)
+    other: Mapping[str, Any] = fault["other"]
     places = int(fault["pc"]), int(fault["last_pc"])
-    lines = source_lines(executable, (place for place in places if place))
+    lines = source_lines(executable, (place for place in (*places, int(other["pc"])) if place))
     line = int(fault["line"]) or next((lines[place] for place in places if place in lines), None)
     note = str(fault["note"])
     block, thread = _triple(fault, "block"), _triple(fault, "thread")
@@ -66,14 +72,30 @@ def describe_fault(fault: Mapping[str, Any], executable: str, candidate: Candida
     elif status is Status.DATA_RACE and "same block" not in note:
         hint = _RACE_BETWEEN_BLOCKS
     excerpt = source_excerpt(candidate.source, line) if line else None
-    return Diagnostic(message=message, line=line, excerpt=excerpt, hint=hint)
+    first = Diagnostic(message=message, line=line, excerpt=excerpt, hint=hint)
+    if status is not Status.DATA_RACE or not other["pc"]:
+        return (first,)
+    return (first, _other_side(other, lines.get(int(other["pc"])), candidate))
+
+
+def _other_side(other: Mapping[str, Any], line: int | None, candidate: Candidate) -> Diagnostic:
+    place = f"(block {_triple(other, 'block')}, thread {_triple(other, 'thread')})"
+    return Diagnostic(
+        severity="note",
+        message=f"the other side of the race: {_access(other)}, before it {place}",
+        line=line,
+        excerpt=source_excerpt(candidate.source, line) if line else None,
+    )
+
+
+def _access(fault: Mapping[str, Any]) -> str:
+    width = f"{fault['bytes']}-byte " if fault["bytes"] else ""
+    return f"{width}{'store' if fault['is_store'] else 'load'}"
 
 
 def _what(fault: Mapping[str, Any], status: Status) -> str:
     variable = str(fault["variable"])
-    width = f"{fault['bytes']}-byte " if fault["bytes"] else ""
-    access = f"{width}{'store' if fault['is_store'] else 'load'}"
-    place = ""
+    access, place = _access(fault), ""
     if variable:
         size = int(fault["variable_bytes"])
         place = f" of `{variable}` at byte {fault['offset']} of {size}"

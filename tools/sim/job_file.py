@@ -48,6 +48,21 @@ class JobFile:
 
 
 @dataclass(frozen=True)
+class Watched:
+    """Bytes of a tensor, scratch buffer or shared variable whose accesses are kept."""
+
+    variable: str
+    offset: int
+    """In bytes from the variable's start."""
+    size_bytes: int
+
+    @property
+    def line(self) -> str:
+        """The place in the job's text."""
+        return f"watch {self.variable} {self.offset} {self.size_bytes}"
+
+
+@dataclass(frozen=True)
 class RunMode:
     """How a run goes; all but the number of processes is for a second look (second_look.py)."""
 
@@ -60,6 +75,8 @@ class RunMode:
     """Races are no faults, and loads that atomic operations check again are listed."""
     rechecked: tuple[int, ...] = ()
     """Such loads: they may meet atomic operations."""
+    watched: Watched | None = None
+    """Where a race was found: it is told with both accesses."""
 
     @property
     def line(self) -> str:
@@ -83,6 +100,8 @@ def write_job(
         f"stack {program.stack_bytes + _FIRST_FRAMES_BYTES}",
         f"constants {program.constants[0]} {program.constants[1]}",
     ]
+    if mode.watched is not None:
+        lines.append(mode.watched.line)
     if program.access_lines:
         lines.append(f"code {min(program.access_lines)} {max(program.access_lines)}")
     lines += [f"shared {v.name} {v.address} {v.size_bytes}" for v in program.shared]

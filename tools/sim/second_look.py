@@ -1,10 +1,11 @@
-"""Runs that follow a first one which ended in a finding that a closer look may clear.
+"""Runs that follow a first one which ended in a finding that a closer look may clear or explain.
 
-Three findings are of that kind. A load of shared memory that nothing has written is a fault only if
+Three findings may be cleared. A load of shared memory that nothing has written is a fault only if
 what it found is used: the run is repeated with other bytes in those places, and outputs that are
 the same for all of them do not rest on any. A load that meets atomic operations is no race if one
 of them on the same address checks it again: a run of its own learns which loads do. A block that
-spins on what another block must write is run with the others resident beside it.
+spins on what another block must write is run with the others resident beside it. What stays a race
+is run once more with an eye on its place, for the line of the earlier access.
 """
 
 import re
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from kopt.kernels.status import Status
 from kopt.tools.devices.device import Arrays, ExecutionOutcome
 
-from .job_file import RunMode
+from .job_file import RunMode, Watched
 
 FILLERS = (0xFF, 0x00, 0x55, 0xD5)
 """NaN and -1, nothing, large and positive, large and negative in every format."""
@@ -33,6 +34,8 @@ class Look:
     """A block waits for one that had not started."""
     rechecked: tuple[int, ...] = ()
     """Loads that atomic operations check again, of a run that learns."""
+    race: Watched | None = None
+    """Where it found a race of two accesses."""
 
 
 @dataclass
@@ -72,7 +75,15 @@ class SecondLooks:
         self.known[key] = mode
         if look.reads_unwritten_shared:
             return _by_use(look, mode, run)
+        if look.race is not None:
+            return _both_sides(look, mode, run)
         return look.outcome
+
+
+def _both_sides(first: Look, mode: RunMode, run: Callable[[RunMode], Look]) -> ExecutionOutcome:
+    """Return the race with its earlier access where a run that watches for it finds the same."""
+    watched = run(replace(mode, watched=first.race))
+    return watched.outcome if watched.race == first.race else first.outcome
 
 
 def _by_use(first: Look, mode: RunMode, run: Callable[[RunMode], Look]) -> ExecutionOutcome:

@@ -23,11 +23,13 @@ REPORTED = {
     "last_pc": 0,
     "line": 2,
     "note": "",
+    "other": {"pc": 0, "bytes": 0, "is_store": False, "block": (0, 0, 0), "thread": (0, 0, 0)},
 }
 
 
 def _told(**changes: Any) -> Diagnostic:
-    return describe_fault({**REPORTED, **changes}, "no program", Candidate(SOURCE))
+    (told,) = describe_fault({**REPORTED, **changes}, "no program", Candidate(SOURCE))
+    return told
 
 
 def test_access_is_told_with_its_place_thread_and_line() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from kopt.kernels.status import Status
 from kopt.tools.devices.device import ExecutionOutcome
-from kopt.tools.sim.job_file import RunMode
+from kopt.tools.sim.job_file import RunMode, Watched
 from kopt.tools.sim.second_look import FILLERS, Look, SecondLooks
 
 PLAIN = "out[0] = in[0];"
@@ -18,6 +18,8 @@ CHECKS_AGAIN = "if (*p < v) atomicMax(p, v);"
 PASSED = Look(ExecutionOutcome(Status.PASSED))
 RACE = Look(ExecutionOutcome(Status.DATA_RACE))
 SPINS = Look(ExecutionOutcome(Status.TIMEOUT), spins=True)
+PLACE = Watched("sums", 4, 4)
+RACE_AT_PLACE = Look(ExecutionOutcome(Status.DATA_RACE), race=PLACE)
 UNWRITTEN = Look(ExecutionOutcome(Status.UNINITIALIZED_READ), reads_unwritten_shared=True)
 
 
@@ -35,10 +37,14 @@ class Played:
         self.modes.append(mode)
         return self.ends(mode)
 
-    def settle(self) -> Status:
-        """Return how one execution of the program ends; `modes` are those of its runs."""
+    def outcome(self) -> ExecutionOutcome:
+        """Return the outcome of one execution of the program; `modes` are those of its runs."""
         self.modes.clear()
-        return self.looks.settle("program", self.source, self.workers, self._run).status
+        return self.looks.settle("program", self.source, self.workers, self._run)
+
+    def settle(self) -> Status:
+        """Return how one execution of the program ends."""
+        return self.outcome().status
 
 
 def _with(value: int) -> Look:
@@ -148,3 +154,18 @@ def test_fillers_are_as_different_as_values_can_be(dtype: npt.DTypeLike) -> None
     assert nothing == 0
     assert positive > 10
     assert negative < -10
+
+
+def test_race_of_two_accesses_is_run_once_more_with_an_eye_on_its_place() -> None:
+    told = replace(RACE_AT_PLACE.outcome, cpu_bodies=("watched",))
+    watched = replace(RACE_AT_PLACE, outcome=told)
+    played = Played(lambda mode: watched if mode.watched else RACE_AT_PLACE, workers=1)
+    assert played.outcome() == told
+    assert played.modes == [RunMode(1), RunMode(1, watched=PLACE)]
+    assert played.looks.known["program"] == RunMode(1)
+
+
+@pytest.mark.parametrize("second", [PASSED, RACE, replace(RACE_AT_PLACE, race=Watched("x", 0, 4))])
+def test_race_that_is_not_found_again_is_told_with_one_access(second: Look) -> None:
+    played = Played(lambda mode: second if mode.watched else RACE_AT_PLACE, workers=1)
+    assert played.outcome() == RACE_AT_PLACE.outcome

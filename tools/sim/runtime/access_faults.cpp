@@ -48,6 +48,7 @@ void report_race(const Access& access, Stamp other, bool other_stored) {
     std::snprintf(record.note, sizeof record.note, "thread %u of block %llu %s it",
                   stamp_thread(other),
                   static_cast<unsigned long long>(block - g.first_stamp_block), what);
+  if (g.watch.bytes != 0) name_other_side(record, other_stored);
   if (access.is_store && other_stored && access.bytes <= sizeof g.pending_write_bytes) {
     g.pending_write_race = record;
     g.pending_write_address = access.address;

@@ -137,6 +137,7 @@ Job read_job(const char* path) {
     else if (keyword == "poison") line >> job.poison;
     else if (keyword == "stack") line >> g.poisoned_stack_bytes;
     else if (keyword == "again") read_again(line);
+    else if (keyword == "watch") line >> g.watch.variable >> g.watch.offset >> g.watch.bytes;
     else fail("unknown keyword " + keyword);
   }
   // A second look sees every load.

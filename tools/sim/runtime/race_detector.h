@@ -66,6 +66,9 @@ struct Access {
 };
 
 FaultRecord describe_access(Fault kind, const Access& access);
+// watch.cpp
+void keep_if_watched(const Access& access);
+void name_other_side(FaultRecord& race, bool other_stored);
 // In a dependent launch only what is static may be touched before the wait for the launch before.
 void require_after_producer(const Access& access, const Buffer& buffer);
 [[noreturn]] void stop_out_of_bounds(const Access& access, const char* note);
@@ -155,6 +158,7 @@ inline void check_cell(Place write, Place read, Place met_by, const Access& acce
 inline void check_shared_cells(Cell* cell, Cell* end, const Access& access, bool initialized) {
   for (; cell != end; ++cell)
     check_cell<SharedPlace>({cell->write}, {cell->read}, {cell->met}, access, initialized);
+  if (g.watch.bytes != 0) keep_if_watched(access);
 }
 
 inline void check_buffer_cells(const Buffer& buffer, const Access& access) {
@@ -163,6 +167,7 @@ inline void check_buffer_cells(const Buffer& buffer, const Access& access) {
   for (std::size_t i = access.offset >> buffer.granule_shift; i <= last; ++i)
     check_cell<BufferPlace>({cells.write, i}, {cells.read, i}, {cells.met, i}, access,
                             buffer.initialized);
+  if (g.watch.bytes != 0) keep_if_watched(access);
 }
 
 // shared_memory.cpp. False: `access` is to no shared variable of any resident block.

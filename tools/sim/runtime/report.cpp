@@ -42,20 +42,28 @@ void print_text(const char* key, const char (&text)[Size]) {
   print_quoted(text);
 }
 
+void print_place(const Index3& block, const Index3& thread) {
+  std::printf("\"block\": [%u, %u, %u], \"thread\": [%u, %u, %u]", block.x, block.y, block.z,
+              thread.x, thread.y, thread.z);
+}
+
 void print_fault(const FaultRecord& fault) {
   std::printf("\"fault\": {\"kind\": \"%s\", \"launch\": %d, \"pc\": %llu, \"last_pc\": %llu, ",
               name_of(fault.kind), fault.launch, static_cast<unsigned long long>(fault.pc),
               static_cast<unsigned long long>(fault.last_pc));
-  std::printf("\"block\": [%u, %u, %u], \"thread\": [%u, %u, %u], ", fault.block.x, fault.block.y,
-              fault.block.z, fault.thread.x, fault.thread.y, fault.thread.z);
-  std::printf("\"offset\": %lld, \"variable_bytes\": %llu, \"bytes\": %u, \"is_store\": %s, \"line\": %d, ",
+  print_place(fault.block, fault.thread);
+  std::printf(", \"offset\": %lld, \"variable_bytes\": %llu, \"bytes\": %u, \"is_store\": %s, \"line\": %d, ",
               static_cast<long long>(fault.offset),
               static_cast<unsigned long long>(fault.variable_bytes), fault.bytes,
               fault.is_store ? "true" : "false", fault.line);
   print_text("variable", fault.variable);
   std::printf(", ");
   print_text("note", fault.note);
-  std::printf("}");
+  std::printf(", \"other\": {\"pc\": %llu, \"bytes\": %u, \"is_store\": %s, ",
+              static_cast<unsigned long long>(fault.other_pc), fault.other_bytes,
+              fault.other_is_store ? "true" : "false");
+  print_place(fault.other_block, fault.other_thread);
+  std::printf("}}");
 }
 
 // The gravest fault; of equals the one of the lowest block, so that the answer does not depend

@@ -83,6 +83,17 @@ struct FaultRecord {
   bool is_store;
   int line;  // of the candidate where it is known without the pc, else 0
   char note[200];
+  // Of a race, the earlier access, where the run watched for it (watch.cpp); other_pc 0: unknown.
+  std::uint64_t other_pc;
+  Index3 other_block, other_thread;
+  std::uint32_t other_bytes;
+  bool other_is_store;
+};
+
+// Bytes of a variable whose accesses are kept, so that a race can be told with both sides.
+struct Watch {
+  std::string variable;
+  std::uint64_t offset, bytes;  // 0 bytes: nothing is watched
 };
 
 // Lies in memory shared with the parent process; plain data.
@@ -186,6 +197,7 @@ struct State {
   bool together;   // all blocks of a plain launch are resident, as far as there is room
   bool learns;     // notes loads that atomic operations check again; races are no faults
   std::vector<std::uintptr_t> rechecked;  // return addresses of such loads, ascending
+  Watch watch;
   bool single_process;
   unsigned schedule_seed;
   std::mt19937 random;
@@ -203,7 +215,9 @@ extern State g;
 
 inline bool is_local(std::uintptr_t address) { return address - g.stack_begin < kStackBytes; }
 
-inline bool is_second_look() { return g.learns || !g.rechecked.empty(); }
+inline bool is_second_look() {
+  return g.learns || !g.rechecked.empty() || g.watch.bytes != 0;
+}
 
 inline Warp& warp_of(const Fiber& fiber) { return g.block->warps[fiber.linear / 32]; }
 

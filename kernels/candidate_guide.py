@@ -50,7 +50,7 @@ The file begins with `/* kopt: 1`; the header ends at `*/`. Keys:
   own headers, standard headers. No file of your own.
 - Refused: tests of the simulator, printf, device-side allocation and launches,
   state at module scope that is not __constant__.
-- Raw PTX and tensor-core instructions run on a GPU only; `<kopt/...>` has wrappers that run on sim.
+- Usual inline PTX runs on sim, too; tensor-core instructions and named barriers on a GPU only.
 """
 
 

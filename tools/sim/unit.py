@@ -1,16 +1,17 @@
 """The translation unit that g++ compiles for the simulator: the candidate with CPU entries.
 
-The source itself is what nvcc compiles, word for word, but for three things. `extern __shared__`:
+The source itself is what nvcc compiles, word for word, but for four things. `extern __shared__`:
 static and dynamic shared memory are told apart by storage class on a CPU, so its qualifier is
 exchanged; other words may stand among the two, in any order. `__shared__ alignas(16)`: g++ takes
 `alignas` only in front of a storage class. `static __shared__`: the second word alone is a storage
-class here.
+class here. Inline PTX: what of it is known becomes C++ (ptx/).
 """
 
 import re
 from collections.abc import Mapping, Sequence
 
 from .branches import ChosenSource
+from .ptx.lowering import lower_ptx
 
 UNIT_NAME = "candidate.cu"
 """The file name that g++'s messages and line tables use for the candidate."""
@@ -46,7 +47,7 @@ def make_unit(
     text = _STATIC_SHARED.sub(r"\1\2", chosen.text)
     text = _EXTERN_SHARED.sub(_extern_shared, text)
     text = _ALIGNED_SHARED.sub(r"\g<align>\g<space>\g<qualifiers>", text)
-    lines.append(text.replace("\r\n", "\n").rstrip("\n"))
+    lines.append(lower_ptx(text.replace("\r\n", "\n")).rstrip("\n"))
     lines.append('#line 1 "kopt_entries"')
     for number, kernel in enumerate(kernels):
         lines.append(

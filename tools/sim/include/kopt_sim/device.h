@@ -86,6 +86,7 @@ extern const kopt_sim::Dimensions blockDim, gridDim;
 #include <kopt_sim/memory.h>
 #include <kopt_sim/narrow_floats.h>
 #include <kopt_sim/atomics.h>
+#include <kopt_sim/ptx.h>
 #include <kopt_sim/invoke.h>
 
 // The candidate's own calls, by names that the compiler does not know: a copy of constant size would

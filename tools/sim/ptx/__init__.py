@@ -1,0 +1,1 @@
+"""Inline PTX of candidates as C++ that a CPU runs: found, parsed and written anew."""

@@ -40,7 +40,8 @@ def _signed(words: Array) -> Array:
 
 def _half(words: Array, dtype: Any) -> Array:
     """Return the two halves of each word as floats: lower, upper."""
-    return words.view(dtype).reshape(-1, 2).astype(np.float32)
+    floats: Array = words.view(dtype).reshape(-1, 2).astype(np.float32)
+    return floats
 
 
 def _packed(halves: Array, dtype: Any) -> Array:

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import ErrorDetails
 
-from kopt.config.near_matches import close_names, did_you_mean
 
 from .errors import ToolError
+from .key_mistakes import mistake_in_words
 
 Role = Literal["planner", "coder", "fixer", "reflector", "combiner", "learner", "verifier"]
 ROLES: tuple[Role, ...] = (
@@ -252,43 +251,8 @@ def _refuse_repeated_keys(node: Any, name: str) -> None:
         _refuse_repeated_keys(value, name)
 
 
-def _nearest(key: str) -> str:
-    """Return what follows an unknown key: the known one that looks most like it."""
-    own = key.rpartition(".")[2]
-    by_name: dict[str, str] = {}
-    for path in _paths(_default_tree()):
-        name = path.rpartition(".")[2]
-        if name not in by_name or path == f"{key.removesuffix(own)}{name}":
-            by_name[name] = path
-    found = close_names(own, by_name, most=1, likeness=0.5)
-    return f"; {did_you_mean([by_name[found[0]]])}" if found else "; the keys are in search.yaml"
-
-
-def _paths(tree: Mapping[str, Any], prefix: str = "") -> list[str]:
-    paths: list[str] = []
-    for key, value in tree.items():
-        paths.append(f"{prefix}{key}")
-        if isinstance(value, dict):
-            paths += _paths(cast(Mapping[str, Any], value), f"{prefix}{key}.")
-    return paths
-
-
 def _validated(section: type[_S], tree: Mapping[str, Any], where: str) -> _S:
     try:
         return section.model_validate(tree)
     except ValidationError as error:
-        raise ToolError(f"{where}{_in_words(error.errors()[0])}") from error
-
-
-def _in_words(mistake: ErrorDetails) -> str:
-    key = ".".join(str(part) for part in mistake["loc"])
-    match mistake["type"]:
-        case "extra_forbidden" | "invalid_key":
-            return f"unknown key {key}{_nearest(key)}"
-        case "model_type":
-            inside: Any = _default_tree()
-            for part in mistake["loc"]:
-                inside = inside[part]
-            return f"{key} is {mistake['input']!r}; it has keys of its own: {', '.join(inside)}"
-        case _:
-            return f"{key} is {mistake['input']!r}: {mistake['msg']}"
+        raise ToolError(f"{where}{mistake_in_words(error.errors()[0], _default_tree())}") from error

@@ -19,6 +19,21 @@ _SECRET_VALUE = re.compile(
 """What well-known issuers give out, by the beginnings that they document."""
 
 
+NOT_FOR_CLIENTS = (
+    *("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CODEX_API_KEY", "OPENAI_API_KEY"),
+    "PINECONE_API_KEY",
+    *("CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT"),
+    *("CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SSE_PORT"),
+)
+"""Kept from a coding agent that answers in a model's place: keys, which it would have billed in
+place of its own login, and what tells it that it runs inside another one of its kind."""
+SERVER_VARIABLES = (
+    *("CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES"),
+    *("KOPT_CXX", "KOPT_HOME", "KOPT_JOBS", "KOPT_NCU", "KOPT_NVCC", "KOPT_PROBLEMS", "KOPT_RUN"),
+    *("KOPT_SANDBOX", "KOPT_WITHOUT_SOURCES", "PINECONE_INDEX_HOST", "PINECONE_INDEX_NAME"),
+)
+
+
 def looks_secret(name: str, value: str) -> bool:
     """Say whether a variable of this name and value may give access to something."""
     upper = name.upper()
@@ -27,6 +42,11 @@ def looks_secret(name: str, value: str) -> bool:
         or _PERSONAL_TOKEN.search(upper) is not None
         or _SECRET_VALUE.search(value) is not None
     )
+
+
+def without_tokens(text: str) -> str:
+    """Return `text` with what looks like a token or a password in an address left out."""
+    return _SECRET_VALUE.sub("[key]", text)
 
 
 LIBRARY_VARIABLES = (

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from .errors import ToolError
-from .passed_environment import library_environment, looks_secret
+from .passed_environment import NOT_FOR_CLIENTS, SERVER_VARIABLES, library_environment, looks_secret
 
 DEFAULT_BASE_URL = "https://api.anthropic.com"
 
@@ -38,11 +38,6 @@ WORKSPACE_PROBLEMS = "kopt_problems"
 DEFAULT_PACKAGE_INDEX = "https://pypi.org/simple"
 _PACKAGE_INDEX_VARIABLES = ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL")
 DEFAULT_PINECONE_INDEX = "cuda-kernels-v2"
-SERVER_VARIABLES = (
-    *("CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES"),
-    *("KOPT_CXX", "KOPT_HOME", "KOPT_JOBS", "KOPT_NCU", "KOPT_NVCC", "KOPT_PROBLEMS", "KOPT_RUN"),
-    *("KOPT_SANDBOX", "KOPT_WITHOUT_SOURCES", "PINECONE_INDEX_HOST", "PINECONE_INDEX_NAME"),
-)
 
 
 class _HomeFolder:
@@ -215,6 +210,11 @@ def without_secrets(environment: Mapping[str, str] = os.environ) -> dict[str, st
     left out too.
     """
     return {name: value for name, value in environment.items() if not looks_secret(name, value)}
+
+
+def client_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the environment for a coding agent that answers in a model's place: without keys."""
+    return {name: value for name, value in environment.items() if name not in NOT_FOR_CLIENTS}
 
 
 def server_variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:

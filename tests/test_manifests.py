@@ -77,7 +77,7 @@ def test_server_json_starts_the_package_over_stdio() -> None:
 
 
 def test_server_json_names_only_variables_that_kopt_reads() -> None:
-    from kopt.config.settings import SERVER_VARIABLES
+    from kopt.config.passed_environment import SERVER_VARIABLES
 
     (package,) = SERVER["packages"]
     for variable in package["environmentVariables"]:

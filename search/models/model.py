@@ -1,8 +1,8 @@
 """Requests to a model and its replies: the records, and the protocol `Model`.
 
 A request is complete: it holds everything that decides the answer, as plain JSON, so that it can
-be recorded and replayed. The real model is in `anthropic_model.py`, its offline twin in
-`recording.py`; nothing here knows a network.
+be recorded and replayed. The real models are in `anthropic_model.py` and `headless/`, their
+offline twin in `recording.py`; nothing here knows a network.
 """
 
 import json
@@ -110,6 +110,8 @@ class ModelReply(Record):
     """Wall time from the request to the end of the reply, seconds."""
     refusal: str | None = None
     """Why the model refused, as far as it says so; set exactly when the stop is a refusal."""
+    reported_usd: float | None = Field(default=None, ge=0.0, le=100_000.0, allow_inf_nan=False)
+    """What the client that asked says the call cost, US dollars; None where it says nothing."""
 
     @field_validator("content")
     @classmethod

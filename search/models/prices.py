@@ -1,8 +1,9 @@
 """Prices of calls: the dated table config/prices.yaml, with the user's own over it.
 
 Amounts are whole micro-USD, rounded up. A price in USD per million tokens is one in micro-USD per
-token. Every amount is computed from tokens and this table; what the provider bills is not known
-here.
+token. An amount is computed from tokens and this table, but for the cost of a call that a client
+made and reports, and for one whose client reports none: that has no amount. What is billed is not
+known here.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,10 +16,11 @@ from typing import Annotated, Self
 from pydantic import Field, ValidationError, model_validator
 
 from kopt.config.errors import SetupError
+from kopt.config.providers import cost_kind, own_name
 from kopt.kernels import strict_yaml
 from kopt.kernels.record import Record
 
-from .model import Usage
+from .model import ModelReply, Usage
 from .prompt_bound import PromptBound
 
 FILE_NAME = "prices.yaml"
@@ -96,12 +98,36 @@ class PriceTable:
         Raises:
             SetupError: There are none; the message says where to write them.
         """
-        if model not in self.models:
+        own = own_name(model)
+        if own not in self.models:
             raise SetupError(
-                f"the price of {model} is not known (known: {', '.join(sorted(self.models))}):"
+                f"the price of {own} is not known (known: {', '.join(sorted(self.models))}):"
                 f" write it to {self.own_file}, in the form of config/prices.yaml"
             )
-        return self.models[model]
+        return self.models[own]
+
+    def refuse_unpriced(self, model: str) -> None:
+        """Refuse a model whose calls have a cost that could not be set aside before they are made.
+
+        Raises:
+            SetupError: Its price is not known.
+        """
+        if cost_kind(model) != "unavailable":
+            self.price(model)
+
+    def of_reply(self, model: str, reply: ModelReply) -> int | None:
+        """Return the cost of an answered call of `model`, 1e-6 USD; None where it is not known.
+
+        Raises:
+            SetupError: It is to be computed, and the price is not known.
+        """
+        match cost_kind(model):
+            case "unavailable":
+                return None
+            case "reported" if reply.reported_usd is not None:
+                return _whole(Decimal(str(reply.reported_usd)) * 1_000_000)
+            case _:
+                return self.cost_microusd(model, reply.usage)
 
     def cost_microusd(self, model: str, usage: Usage) -> int:
         """Return what a call of `model` costs, 1e-6 USD.
@@ -113,11 +139,16 @@ class PriceTable:
         return _whole(band.cost(usage))
 
     def worst_case_microusd(self, model: str, prompt: PromptBound, max_output_tokens: int) -> int:
-        """Return the most that a call of `model` can cost, 1e-6 USD.
+        """Return the most that a call of `model` can cost, 1e-6 USD; 0 where no cost is ever known.
 
         Raises:
             SetupError: Its price is not known.
         """
+        kind = cost_kind(model)
+        if kind == "unavailable":
+            return 0
+        if kind == "reported":  # a client may cache all of a prompt for an hour
+            prompt = PromptBound(prompt.tokens, 0)
         bands = self.price(model).reachable(prompt.tokens)
         return _whole(max(band.worst_case(prompt, max_output_tokens) for band in bands))
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from kopt.config.errors import ToolError
+from kopt.config.passed_environment import SERVER_VARIABLES
 from kopt.config.settings import (
     DEFAULT_PACKAGE_INDEX,
-    SERVER_VARIABLES,
     ClaudeAccess,
+    client_environment,
     server_variables,
     settings_from_environment,
     without_secrets,
@@ -171,3 +172,14 @@ def test_a_user_without_a_home_folder_is_told_to_name_one(
     monkeypatch.setattr(os, "getuid", lambda: 4_000_000_000)
     with pytest.raises(ToolError, match="set HOME or KOPT_HOME"):
         settings_from_environment({})
+
+
+def test_client_in_a_model_s_place_gets_the_users_environment_without_keys() -> None:
+    kept = {"HOME": "/home/me", "CLAUDE_CODE_OAUTH_TOKEN": "t", "CLAUDE_CODE_USE_BEDROCK": "1"}
+    keys = {
+        "ANTHROPIC_API_KEY": "k",
+        "OPENAI_API_KEY": "k",
+        "CODEX_API_KEY": "k",
+        "CLAUDECODE": "1",
+    }
+    assert client_environment(kept | keys) == kept

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 import click
 
 from kopt.config.gpu_specs import load_gpus
-from kopt.config.settings import SERVER_VARIABLES
+from kopt.config.passed_environment import SERVER_VARIABLES
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.expression_parser import FUNCTIONS
 from kopt.kernels.families import FAMILIES

@@ -10,6 +10,7 @@ from kopt.config.search_settings import ROLES, load_search_settings
 from kopt.search.models.model import Usage
 from kopt.search.models.prices import PriceTable, load_prices
 from kopt.search.models.prompt_bound import PromptBound
+from support.model_requests import say
 
 OWN = """
 models:
@@ -135,3 +136,26 @@ def test_own_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "prices.yaml").mkdir()
     with pytest.raises(SetupError, match="cannot read the prices"):
         load_prices(tmp_path)
+
+
+def test_cost_of_a_reply_is_known_as_its_provider_makes_it_known() -> None:
+    prices, reported = packaged(), say(reported_usd=0.0125)
+    computed = prices.cost_microusd("claude-opus-5-5", reported.usage)
+    assert prices.of_reply("claude-opus-5-5", reported) == computed
+    assert prices.of_reply("claude-code:claude-opus-5-5", reported) == 12_500
+    assert prices.of_reply("codex:default", reported) is None
+
+
+def test_all_of_a_prompt_may_be_cached_for_an_hour_by_a_client() -> None:
+    prices, prompt = packaged(), PromptBound(1_000, 2_000)
+    all_for_an_hour = prices.worst_case_microusd("claude-opus-5-5", PromptBound(3_000, 0), 10)
+    asked = prices.worst_case_microusd("claude-code:claude-opus-5-5", prompt, 10)
+    assert asked == all_for_an_hour > prices.worst_case_microusd("claude-opus-5-5", prompt, 10)
+    assert prices.worst_case_microusd("codex:gpt-6", prompt, 10) == 0
+
+
+def test_price_is_asked_for_where_a_cost_will_be_known() -> None:
+    packaged().refuse_unpriced("codex:gpt-6")
+    packaged().refuse_unpriced("claude-code:claude-opus-5-5")
+    with pytest.raises(SetupError, match="price of opus is not known"):
+        packaged().refuse_unpriced("claude-code:opus")

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from kopt.config.providers import Provider, asked_name
 
 from .errors import ToolError
 from .key_mistakes import mistake_in_words
@@ -105,6 +106,12 @@ class RolesSettings(_Section):
         return cast(RoleSettings, getattr(self, role))
 
 
+class ModelsSettings(_Section):
+    """Who answers the agents."""
+
+    provider: Provider
+
+
 class SearchSettings(_Section):
     """The whole of `search.yaml`, where every key is explained."""
 
@@ -134,7 +141,17 @@ class SearchSettings(_Section):
     concurrency: int = Field(gt=0, le=256)
     requests_per_minute: int | None = Field(gt=0)
     input_tokens_per_minute: int | None = Field(gt=0)
+    models: ModelsSettings
     roles: RolesSettings
+
+    def asked(self, role: Role) -> RoleSettings:
+        """Return the settings of one role, with its model by the name that the provider's has."""
+        own = self.roles.of(role)
+        return own.model_copy(update={"model": asked_name(self.models.provider, own.model)})
+
+    def by(self, provider: Provider) -> Self:
+        """Return these settings with another provider of models."""
+        return self.model_copy(update={"models": ModelsSettings(provider=provider)})
 
     @property
     def sweep_size(self) -> int:

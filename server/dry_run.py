@@ -7,6 +7,7 @@ from rich.text import Text
 
 from kopt.config.callbacks import ignore
 from kopt.config.gpu_specs import gpu_for_arch
+from kopt.config.providers import NAMES
 from kopt.search.forecast.run_plan import RunPlan, plan_run
 from kopt.search.runs.run import RunRequest
 from kopt.server.views.tables import View, grid
@@ -48,10 +49,11 @@ def _plans_view(plans: Sequence[RunPlan]) -> View:
     yield Text("\nA run for each kernel; the first stands above.", style="dim")
     table = grid("kernel", "USD, estimated#", "at most#")
     for plan in plans:
-        table.add_row(plan.kernel, f"{plan.expected_usd:.2f}", f"{plan.most_usd:,.2f}")
-    total = sum(plan.expected_usd for plan in plans)
-    most = sum(plan.most_usd for plan in plans)
-    table.add_row("all", f"{total:.2f}", f"{most:,.2f}", style="bold")
+        table.add_row(plan.kernel, _usd(plan.expected_usd), _usd(plan.most_usd))
+    if all(plan.expected_usd is not None for plan in plans):
+        total = sum(plan.expected_usd or 0.0 for plan in plans)
+        most = sum(plan.most_usd or 0.0 for plan in plans)
+        table.add_row("all", _usd(total), _usd(most), style="bold")
     yield table
 
 
@@ -61,20 +63,29 @@ def plan_view(plan: RunPlan) -> View:
     yield Text(f"on {plan.device}, compiled for {plan.arch}; nothing was called or written")
     if not plan.asks_models:
         yield Text(
-            "No model is asked (--no-models, or no ANTHROPIC_API_KEY): the rounds are kernels that"
-            " kopt writes itself, where it knows the function, and sweeps over tune values; they"
-            " cost nothing. What agents would cost stands below.",
+            "No model is asked (--no-models, or no ANTHROPIC_API_KEY and no other --provider): the"
+            " rounds are kernels that kopt writes itself, where it knows the function, and sweeps"
+            " over tune values; they cost nothing. What agents would cost stands below.",
             style="yellow",
         )
     yield _rounds(plan)
     yield _roles(plan)
-    yield Text(
-        f"Expected: ${plan.expected_usd:.2f} (estimated). At the very most, without a budget:"
-        f" ${plan.most_usd:,.2f} (computed: every place taken, every repair tried, every reply as"
-        " long and as late as it may be, nothing cached)."
-    )
+    if plan.expected_usd is None or plan.most_usd is None:
+        yield Text(f"Cost: unavailable, for {NAMES[plan.provider]} reports none; see the tokens.")
+    else:
+        yield Text(
+            f"Expected: ${plan.expected_usd:.2f} (estimated). At the very most, without a budget:"
+            f" ${plan.most_usd:,.2f} (computed: every place taken, every repair tried, every reply"
+            " as long and as late as it may be, nothing cached)."
+        )
+    if plan.provider == "claude-code":
+        yield Text("These are list prices: what Claude Code reports, and not what a plan costs.")
     yield Text(f"Budget: {plan.budget}; {plan.allows}.")
     yield Text(f"Estimated with: {'; '.join(plan.assumptions)}.", style="dim")
+
+
+def _usd(amount: float | None) -> str:
+    return "-" if amount is None else f"{amount:,.2f}"
 
 
 def _rounds(plan: RunPlan) -> Table:
@@ -99,9 +110,9 @@ def _roles(plan: RunPlan) -> Table:
             f"{one.expected_calls:,}",
             f"{one.most_calls:,}",
             f"{one.expected_tokens:,}",
-            f"{one.expected_usd:.2f}",
-            f"{one.most_usd:,.2f}",
-            one.priced,
+            _usd(one.expected_usd),
+            _usd(one.most_usd),
+            one.priced or "-",
         )
         for one in plan.roles
     )

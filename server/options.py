@@ -14,6 +14,7 @@ import click
 
 from kopt.config.errors import ToolError
 from kopt.config.gpu_specs import arch_named
+from kopt.config.providers import PROVIDERS
 from kopt.config.settings import DEFAULT_ARCH
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -53,6 +54,14 @@ def tune_values(
             raise click.BadParameter(f"{name} is given twice: {values[name]} and {number}")
         values[name] = int(number)
     return values or None
+
+
+provider_option = click.option(
+    "--provider",
+    type=click.Choice(PROVIDERS),
+    help="Who answers the agents: anthropic, by ANTHROPIC_API_KEY, or a client on this machine that"
+    " is logged in, such as with a subscription: claude-code, codex.  [default: anthropic]",
+)
 
 
 @dataclass(frozen=True)

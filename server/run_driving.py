@@ -18,7 +18,7 @@ from kopt.kernels.problem_loader import find_kernel
 from kopt.search.evaluation.best_known_search import KnownKernelSearch, find_best_known
 from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.models.errors import CallFailed
-from kopt.search.models.model_source import refuse_unaskable
+from kopt.search.models.model_source import refuse_unaskable, refuse_unready
 from kopt.search.records.budget import UNLIMITED, Budget
 from kopt.search.records.run_state import RunState
 from kopt.search.reports.files import write_reports
@@ -37,7 +37,12 @@ from .run_opening import say_who_is_asked
 from .run_options import RunOptions
 from .run_progress import run_progress, waiting_lines
 from .session import Session
-from .spending import Spending, agree_to_spend, warn_of_eaten_dollar
+from .spending import (
+    Spending,
+    agree_to_spend,
+    refuse_uncountable_dollars,
+    warn_of_eaten_dollar,
+)
 from .starting import program_name
 
 DIFFERING = "requests that differ from the recorded ones: {}; this is not the run that was recorded"
@@ -60,6 +65,7 @@ def refuse_typos(options: RunOptions, kernel: str, session: Session) -> RunReque
         seed=options.seed or 0,
         search=search,
         budget=budget,
+        asks_models=not options.no_models,
     )
 
 
@@ -71,9 +77,11 @@ def read_settings(options: RunOptions, session: Session) -> tuple[SearchSettings
         SetupError: No model could be asked as it is meant.
     """
     search, budget = options.search, options.parsed_budget or UNLIMITED
-    refuse_unaskable(options.models, search.roles, session.settings)
-    if options.dry_run or session.settings.claude is not None:
-        budget = budget.with_dollars(search.budget_usd)
+    refuse_unaskable(options.models, search, session.settings)
+    if not options.no_models:
+        refuse_uncountable_dollars(search, budget)
+    if options.dry_run or options.models.exists(session.settings):
+        budget = budget.for_models(search)
     return search, budget.share(options.share)
 
 
@@ -85,11 +93,12 @@ def agree_on_runs(options: RunOptions, session: Session, runs: int) -> None:
     """
     if not options.models.is_paid(session.settings):
         return
+    refuse_unready(options.models)
+    asked = options.parsed_budget or UNLIMITED
     if not options.is_quiet(session):
-        warn_of_eaten_dollar(options.parsed_budget or UNLIMITED)
-    _, budget = read_settings(options, session)
-    is_named = (options.parsed_budget or UNLIMITED).usd is not None
-    spending = Spending(budget, runs, is_yes=options.yes, is_amount_named=is_named)
+        warn_of_eaten_dollar(asked)
+    search, budget = read_settings(options, session)
+    spending = Spending(budget, search.models.provider, runs, options.yes, asked)
     agree_to_spend(spending, session, options.is_quiet(session))
 
 
@@ -100,13 +109,17 @@ def _agree_on_resuming(before: RunState, options: RunOptions, session: Session) 
         ToolError: There is no agreement.
     """
     agreed, asked = before.settings.budget, options.parsed_budget or UNLIMITED
+    search = before.settings.search.by(options.models.provider)
     wanted = agreed if options.budget is None else asked
-    wanted = wanted.with_dollars(before.settings.search.budget_usd)
-    if agreed.usd is not None and wanted.usd is not None and wanted.usd <= agreed.usd:
+    refuse_uncountable_dollars(search, asked)
+    wanted = wanted.for_models(search)
+    if not options.models.is_paid(session.settings):
         return
-    if options.models.is_paid(session.settings):
-        named = asked.usd is not None
-        spending = Spending(wanted, is_yes=options.yes, is_amount_named=named)
+    refuse_unready(options.models)
+    before_by = before.settings.search.models.provider
+    is_agreed = before.settings.is_paid and before_by == search.models.provider
+    spending = Spending(wanted, search.models.provider, is_yes=options.yes, named=asked)
+    if not (is_agreed and spending.is_within(agreed)):
         agree_to_spend(spending, session, options.is_quiet(session))
 
 
@@ -122,7 +135,7 @@ def begin_and_drive(session: Session, options: RunOptions, kernel: str) -> RunRe
     with opened_device(choice, session.settings, waiting_lines(options.is_quiet(session))) as on:
         gpu = None if on.timer is None else on.timer.facts
         found: dict[str, object] = {"arch": on.arch, "device": on.device.name, "gpu": gpu}
-        found |= {"is_paid": options.replay is None, "asks_models": not options.no_models}
+        found |= {"is_paid": options.replay is None}
         asked = request.model_copy(update=found)
         with closing(begin_run(asked, session.settings)) as store:
             return _drive(store, session, options, on)
@@ -150,6 +163,7 @@ def resume(session: Session, options: RunOptions, run: str) -> RunReport:
                 f"{before.id} asks no model (--no-models): leave out --record, --replay"
             )
         session, options = session.without_models, replace(options, no_models=True)
+    options = options.of_run(before.settings)
     _agree_on_resuming(before, options, session)
     was_measured = before.settings.device != "sim"
     device = before.settings.device if options.device == "auto" else options.device

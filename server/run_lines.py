@@ -160,9 +160,15 @@ def call_line(data: dict[str, Any]) -> str:
         return f"  {data['call']} has no answer: {data['why']}; {spent_words(data)}"
     return (
         f"  {data['call']}: {prompt_tokens(data):,} tokens in, {data['cache_read_tokens']:,} of"
-        f" them from the cache, {data['output_tokens']:,} out,"
-        f" ${data['cost_microusd'] / 1e6:.4f}, {data['latency_s']:.1f} s; {spent_words(data)}"
+        f" them from the cache, {data['output_tokens']:,} out"
+        f"{_price_words(data)}, {data['latency_s']:.1f} s; {spent_words(data)}"
     )
+
+
+def _price_words(data: dict[str, Any]) -> str:
+    """Return what one call cost; nothing where its client reports no cost."""
+    cost = data["cost_microusd"]
+    return "" if cost is None else f", ${cost / 1e6:.4f}"
 
 
 def prompt_tokens(data: dict[str, Any]) -> int:
@@ -175,7 +181,8 @@ def spent_words(data: dict[str, Any]) -> str:
     """Return what all calls have cost, and the limit where there is one."""
     limit = data["limit_microusd"]
     of_limit = "" if limit is None else f" of ${limit / 1e6:.2f}"
-    return f"${data['spent_microusd'] / 1e6:.4f}{of_limit} so far"
+    spent = data["spent_microusd"]
+    return "no cost reported" if spent is None else f"${spent / 1e6:.4f}{of_limit} so far"
 
 
 def _because(why: str) -> str:

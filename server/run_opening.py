@@ -2,6 +2,7 @@
 
 import click
 
+from kopt.config.providers import NAMES
 from kopt.search.models.model_source import NO_KEY
 from kopt.search.store.store import RunStore
 
@@ -13,15 +14,18 @@ NOTHING_DRAWN = (
     "strategy maic_rl draws techniques for a model to write: without one nothing is drawn;"
     " make demo-study shows it with a scripted model"
 )
-REPLAYED = "{} answers in Claude's place: nothing is paid, costs are those of the recorded calls"
+HEADLESS = "{} writes, headless, by its own login and without tools of its own"
+REPLAYED = "{} answers in a model's place: nothing is paid, costs are those of the recorded calls"
 
 
 def say_who_is_asked(store: RunStore, session: Session, options: RunOptions) -> None:
     """Say which run begins or goes on, and what answers in it."""
-    run = store.reader.state().settings
+    run, models = store.reader.state().settings, options.models
     click.echo(f"{store.folder.name} of {run.kernel}", err=True)
-    if options.models.exists(session.settings):
+    if models.exists(session.settings):
         click.echo(f"budget: {run.budget}", err=True)
+        if models.is_headless and models.replay is None:
+            click.echo(HEADLESS.format(NAMES[models.provider]), err=True)
     else:
         click.echo(NO_MODELS if options.no_models else NO_KEY, err=True)
         if run.search.strategy == "maic_rl":

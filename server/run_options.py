@@ -1,12 +1,15 @@
 """What `kopt run` was asked for on its command line."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
+from kopt.config.providers import Provider
 from kopt.config.search_settings import SearchSettings, Strategy, load_search_settings
 from kopt.search.models.model_source import ModelSource
 from kopt.search.records.budget import Budget, parse_budget
+from kopt.search.records.run_state import RunSettings
 
 from .session import Session
 
@@ -44,6 +47,7 @@ class RunOptions:
     yes: bool
     dry_run: bool
     progress: bool
+    provider: Provider | None = None
     suite: Path | None = None
     share: float = 1.0
     """The part of the budget that one run of a suite has."""
@@ -70,6 +74,7 @@ class RunOptions:
             ToolError: The file cannot be read, or a value is out of range.
         """
         found = load_search_settings(self.config).with_beam(self.beam_width, self.rounds)
+        found = found.by(self.provider or found.models.provider)
         return found.model_copy(update={"strategy": self.strategy or found.strategy})
 
     def is_quiet(self, session: Session) -> bool:
@@ -78,5 +83,15 @@ class RunOptions:
 
     @cached_property
     def models(self) -> ModelSource:
-        """Who answers the agents."""
-        return ModelSource(record=self.record, replay=self.replay)
+        """Who answers the agents; of a run that goes on, its own provider has to be given.
+
+        Raises:
+            ToolError: The file of settings cannot be read, or a value is out of range.
+        """
+        if self.no_models:
+            return ModelSource()
+        return ModelSource(self.search.models.provider, record=self.record, replay=self.replay)
+
+    def of_run(self, run: RunSettings) -> Self:
+        """Return these options for a run that goes on: its provider, unless another is given."""
+        return replace(self, provider=self.provider or run.search.models.provider)

@@ -63,7 +63,7 @@ class RunWatch:
     calls: int = 0
     open_calls: int = 0
     tokens: int = 0
-    spent_microusd: int = 0
+    spent_microusd: int | None = 0
     limit_microusd: int | None = None
     phase: str = "starting"
     doing: str = ""
@@ -227,10 +227,9 @@ def under_way(watch: RunWatch) -> str:
 
 def _spend(watch: RunWatch) -> str:
     limit = "" if watch.limit_microusd is None else f" of ${watch.limit_microusd / 1e6:.2f}"
-    return (
-        f"${watch.spent_microusd / 1e6:.4f}{limit}, {watch.tokens:,} tokens in {watch.calls}"
-        f" calls, {watch.open_calls} open"
-    )
+    spent = watch.spent_microusd
+    usd = "no cost reported" if spent is None else f"${spent / 1e6:.4f}{limit}"
+    return f"{usd}, {watch.tokens:,} tokens in {watch.calls} calls, {watch.open_calls} open"
 
 
 def _rounds_table(watch: RunWatch) -> Table:

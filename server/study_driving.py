@@ -13,15 +13,16 @@ import click
 from kopt import __version__
 from kopt.config.counted import counted
 from kopt.config.errors import KoptError, SetupError, ToolError
-from kopt.config.search_settings import load_search_settings
+from kopt.config.providers import COST_KINDS, NAMES, Provider
+from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.config.time_left import TimeLeft
 from kopt.kernels.problem_loader import find_kernel
 from kopt.search.evaluation.evaluation_site import EvaluationSite
-from kopt.search.models.model_source import ModelSource, refuse_unaskable
+from kopt.search.models.model_source import ModelSource, refuse_unaskable, refuse_unready
 from kopt.search.records.budget import UNLIMITED, Budget, parse_budget
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.search.study.outcome import RunStanding, read_standing, read_targets
-from kopt.search.study.plan import ABLATIONS, WITHOUT_MODELS, StudyPlan, make_arms, with_bases
+from kopt.search.study.plan import ABLATIONS, WITHOUT_MODELS, Arm, StudyPlan, make_arms, with_bases
 from kopt.search.study.study_folder import drive_cell
 from kopt.search.study.study_page import write_study
 from kopt.search.study.study_report import StudyReport, report_study
@@ -36,7 +37,8 @@ from .session import Session
 from .spending import Spending, agree_to_spend, warn_of_eaten_dollar
 
 NO_KEY = (
-    "no ANTHROPIC_API_KEY: a study compares what models do. --no-models compares the search that"
+    "no ANTHROPIC_API_KEY: a study compares what models do. --provider claude-code asks Claude Code"
+    " by its own login; --no-models compares the search that"
     " asks none, with memory and without; make demo-study shows one with a scripted model"
 )
 _OF_EVERY_STUDY = ("device", "resume", "yes", "dry_run", "progress")
@@ -63,6 +65,7 @@ class StudyOptions:
     device: str
     arch: str | None
     resume: str | None
+    provider: Provider | None
     no_models: bool
     yes: bool
     dry_run: bool
@@ -95,6 +98,7 @@ def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
         find_kernel(kernel, session.settings.problems)
     common = load_search_settings(options.config).with_beam(options.beam_width, options.rounds)
     common = common.model_copy(update={"strategy": options.strategy or common.strategy})
+    common = common.by(options.provider or common.models.provider)
     usual = WITHOUT_MODELS if options.no_models else tuple(ABLATIONS)
     bases = bases_of_study(options)
     named = (*options.arm, *bases)
@@ -104,11 +108,9 @@ def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
     arms = with_bases(make_arms(options.arm or usual, common), bases, common)
     for file in bases.values():
         read_base_file(file)
-    for arm in arms:
-        refuse_unaskable(ModelSource(), arm.search.roles, session.settings)
-    is_lacking = session.settings.claude is None and not options.no_models
-    if is_lacking and not options.dry_run:
-        raise SetupError(NO_KEY)
+    if not options.no_models:
+        for arm in arms:
+            _refuse_unaskable(arm.search, options, session)
     target, is_share = parse_target(options.target or f"{TARGET}x")
     budget: Budget = UNLIMITED if options.budget is None else parse_budget(options.budget)
     return {
@@ -117,12 +119,31 @@ def asked_of_study(options: StudyOptions, session: Session) -> dict[str, Any]:
         "repeats": options.repeats or REPEATS,
         "target": target,
         "is_share": is_share,
-        "budget": budget.with_dollars(common.budget_usd),
+        "budget": budget.for_models(common),
         "seed": options.seed or 0,
         "asks_models": not options.no_models,
         "has_base": "" in bases,
         "based": tuple(name for name in bases if name),
     }
+
+
+def _refuse_unaskable(search: SearchSettings, options: StudyOptions, session: Session) -> None:
+    """Refuse an arm whose models could not be asked, or whose dollars nobody could count.
+
+    Raises:
+        ToolError: Its client reports no cost.
+        SetupError: No model could be asked.
+    """
+    provider = search.models.provider
+    if COST_KINDS[provider] == "unavailable":
+        raise ToolError(
+            f"a study counts dollars, and {NAMES[provider]} reports no cost: name another"
+            " --provider"
+        )
+    source = ModelSource(provider)
+    refuse_unaskable(source, search, session.settings)
+    if not source.exists(session.settings) and not options.dry_run:
+        raise SetupError(NO_KEY)
 
 
 def parse_target(text: str) -> tuple[float, bool]:
@@ -165,13 +186,20 @@ def agree_on_study(asked: dict[str, Any], options: StudyOptions, session: Sessio
     Raises:
         ToolError: There is no agreement.
     """
-    if not ModelSource().is_paid(session.settings):
+    if options.no_models:
         return
+    arms: tuple[Arm, ...] = asked["arms"]
+    sources = tuple(ModelSource(arm.search.models.provider) for arm in arms)
+    paid: list[Provider] = [one.provider for one in sources if one.is_paid(session.settings)]
+    if not paid:
+        return
+    for source in dict.fromkeys(sources):
+        refuse_unready(source)
     named = UNLIMITED if options.budget is None else parse_budget(options.budget)
     if not options.is_quiet(session):
         warn_of_eaten_dollar(named)
     runs = len(asked["arms"]) * len(asked["kernels"]) * asked["repeats"]
-    spending = Spending(asked["budget"], runs, options.yes, is_amount_named=named.usd is not None)
+    spending = Spending(asked["budget"], paid[0], runs, options.yes, named)
     agree_to_spend(spending, session, options.is_quiet(session))
 
 

@@ -137,7 +137,7 @@ class AgentContext:
         return ConversationStart(
             prefix=prefix,
             role=role,
-            settings=self.briefing.settings.roles.of(role),
+            settings=self.briefing.settings.asked(role),
             system=self.briefing.system_blocks(role),
             text=text,
             answer_schema=schema,
@@ -150,7 +150,7 @@ class AgentContext:
         """
         settings = self.briefing.settings
         is_minimal = settings.agent == "minimal"
-        own = settings.roles.of(role)
+        own = settings.asked(role)
         return ConversationStart(
             prefix=prefix,
             role=role,

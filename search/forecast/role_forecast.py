@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
 
+from kopt.config.providers import cost_kind
 from kopt.config.search_settings import Role, RoleSettings, SearchSettings
 from kopt.kernels.record import Record
 from kopt.search.agents.agent_context import Briefing
@@ -52,8 +53,8 @@ class ConversationCost:
     calls: int
     prompt_tokens: int
     output_tokens: int
-    microusd: int
-    """1e-6 USD (computed)."""
+    microusd: int | None
+    """1e-6 USD (computed); None where no cost is ever known."""
 
 
 def expected_cost(talk: ConversationSize, prices: PriceTable, is_first: bool) -> ConversationCost:
@@ -67,7 +68,9 @@ def expected_cost(talk: ConversationSize, prices: PriceTable, is_first: bool) ->
         calls=len(usages),
         prompt_tokens=sum(usage.prompt_tokens for usage in usages),
         output_tokens=sum(usage.output_tokens for usage in usages),
-        microusd=sum(prices.cost_microusd(talk.settings.model, usage) for usage in usages),
+        microusd=None
+        if cost_kind(talk.settings.model) == "unavailable"
+        else sum(prices.cost_microusd(talk.settings.model, usage) for usage in usages),
     )
 
 
@@ -93,7 +96,9 @@ def most_cost(talk: ConversationSize, prices: PriceTable) -> ConversationCost:
         calls=len(bounds),
         prompt_tokens=sum(bound.tokens for bound in bounds),
         output_tokens=len(bounds) * settings.max_output_tokens,
-        microusd=sum(
+        microusd=None
+        if cost_kind(settings.model) == "unavailable"
+        else sum(
             prices.worst_case_microusd(settings.model, bound, settings.max_output_tokens)
             for bound in bounds
         ),
@@ -139,12 +144,12 @@ class RoleForecast(Record):
     most_calls: int
     expected_tokens: int
     """Prompts and replies, estimated."""
-    expected_usd: float
-    """Estimated tokens at the prices of the table."""
-    most_usd: float
-    """Computed: every reply as long and as late as it may be."""
-    priced: str
-    """Date of the price."""
+    expected_usd: float | None
+    """Estimated tokens at the prices of the table; None where no cost is ever known."""
+    most_usd: float | None
+    """Computed: every reply as long and as late as it may be; None likewise."""
+    priced: str | None
+    """Date of the price; None likewise."""
 
 
 @dataclass(frozen=True)
@@ -164,12 +169,13 @@ def forecast_role(role: Role, planned: Planned) -> RoleForecast:
     Raises:
         SetupError: The price of its model is not known.
     """
-    settings = planned.search.roles.of(role)
+    settings = planned.search.asked(role)
     expected, most = _conversations(role, planned.search)
     talk = _talk(role, planned)
     first, later = (expected_cost(talk, planned.prices, is_first) for is_first in (True, False))
     costs = [first, *[later] * (expected - 1)] if expected else []
     worst = most_cost(talk, planned.prices)
+    is_unknown = worst.microusd is None
     return RoleForecast(
         role=role,
         model=settings.model,
@@ -181,9 +187,9 @@ def forecast_role(role: Role, planned: Planned) -> RoleForecast:
         expected_calls=sum(one.calls for one in costs),
         most_calls=worst.calls * most,
         expected_tokens=sum(one.prompt_tokens + one.output_tokens for one in costs),
-        expected_usd=sum(one.microusd for one in costs) / 1e6,
-        most_usd=worst.microusd * most / 1e6,
-        priced=planned.prices.price(settings.model).dated,
+        expected_usd=None if is_unknown else sum(one.microusd or 0 for one in costs) / 1e6,
+        most_usd=None if worst.microusd is None else worst.microusd * most / 1e6,
+        priced=None if is_unknown else planned.prices.price(settings.model).dated,
     )
 
 
@@ -214,7 +220,7 @@ def _conversations(role: Role, search: SearchSettings) -> tuple[int, int]:
 
 
 def _talk(role: Role, planned: Planned) -> ConversationSize:
-    settings = planned.search.roles.of(role)
+    settings = planned.search.asked(role)
     is_minimal = planned.search.agent == "minimal"
     blocks = planned.briefing.system_blocks(role)
     system_bytes = sum(len(block.text.encode()) for block in blocks)

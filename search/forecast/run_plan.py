@@ -4,12 +4,13 @@ Nothing is called for it and nothing is written. Without a key the rounds hold k
 writes, or sweeps, and cost nothing; the plan then says what agents would cost.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from pydantic import Field
 
 from kopt.config.gpu_specs import GpuSpec
+from kopt.config.providers import Provider
 from kopt.config.search_settings import ROLES, SearchSettings
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
@@ -18,6 +19,7 @@ from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import Record
 from kopt.search.agents.agent_context import BriefingFacts, make_briefing
 from kopt.search.knowledge.seed_base import load_seed
+from kopt.search.models.model_source import ModelSource
 from kopt.search.models.prices import load_prices
 from kopt.search.records.budget import Budget
 from kopt.search.runs.run import RunRequest
@@ -50,13 +52,16 @@ class RunPlan(Record):
     device: str
     arch: str
     asks_models: bool
-    """Whether there is a key; without one the rounds cost nothing."""
+    """Whether there is a model to ask; without one the rounds cost nothing."""
+    provider: Provider
+    """Who would be asked."""
     rounds: tuple[RoundForecast, ...]
     roles: tuple[RoleForecast, ...]
     """The cost of agents, whether or not they would be asked."""
-    expected_usd: float
-    most_usd: float
-    """Without a budget. With one in dollars a run never costs more than that."""
+    expected_usd: float | None
+    """None where no cost is ever known: the client that is asked reports none."""
+    most_usd: float | None
+    """Without a budget. With one in dollars a run never costs more than that. None likewise."""
     budget: str
     allows: str
     """The reach of the budget, in a sentence."""
@@ -85,7 +90,8 @@ def plan_run(request: RunRequest, settings: Settings, gpu: GpuSpec) -> RunPlan:
     prices, size = load_prices(settings.home), len(start.source.encode())
     planned = Planned(request.search, briefing, prices, size)
     roles = tuple(forecast_role(role, planned) for role in ROLES)
-    asks_models = settings.claude is not None
+    provider = request.search.models.provider
+    asks_models = request.asks_models and ModelSource(provider).exists(settings)
     of_agents = tuple(_rounds_of_agents(request.search))
     rounds = of_agents if asks_models else tuple(_rounds_without(request, problem))
     return RunPlan(
@@ -93,14 +99,21 @@ def plan_run(request: RunRequest, settings: Settings, gpu: GpuSpec) -> RunPlan:
         device=request.device,
         arch=request.arch,
         asks_models=asks_models,
+        provider=provider,
         rounds=rounds,
         roles=roles,
-        expected_usd=sum(one.expected_usd for one in roles),
-        most_usd=sum(one.most_usd for one in roles),
+        expected_usd=_sum(one.expected_usd for one in roles),
+        most_usd=_sum(one.most_usd for one in roles),
         budget=str(request.budget),
         allows=_allows(request.budget, (rounds, of_agents), roles),
         assumptions=ASSUMPTIONS,
     )
+
+
+def _sum(amounts: Iterable[float | None]) -> float | None:
+    """Return the sum; None where an amount is not known."""
+    known = list(amounts)
+    return None if None in known else sum(one or 0.0 for one in known)
 
 
 def _rounds_without(request: RunRequest, problem: Problem) -> Iterator[RoundForecast]:
@@ -147,7 +160,7 @@ def _allows(
     done, of_agents = rounds
     would = "with agents " if done is not of_agents else ""
     usd, tokens = (
-        sum(one.expected_usd for one in roles),
+        _sum(one.expected_usd for one in roles),
         sum(one.expected_tokens for one in roles),
     )
     candidates = sum(one.expected_candidates for one in done)
@@ -161,7 +174,9 @@ def _allows(
         for name, limit, expected, whose in limits
         if limit is not None and expected
     ]
-    if budget.usd is None:
+    if usd is None:
+        parts.append("Codex reports no cost, so no dollars limit it: --budget 2Mtok limits tokens")
+    elif budget.usd is None:
         parts.append("it sets no limit in dollars: --budget '$5' would, and is never exceeded")
     if budget.seconds is not None or budget.gpu_seconds is not None:
         parts.append("how far its time reaches cannot be told beforehand")

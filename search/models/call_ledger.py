@@ -149,8 +149,8 @@ class CallLedger:
             )
         return True
 
-    def settle(self, row: str, reply: ModelReply, microusd: int) -> None:
-        """Replace the worst case of an open row by what the call cost, 1e-6 USD (computed)."""
+    def settle(self, row: str, reply: ModelReply, microusd: int | None) -> None:
+        """Replace the worst case of an open row by what the call cost, 1e-6 USD; None: unknown."""
         usage = reply.usage
         values: dict[str, object] = {
             "cost_microusd": microusd,
@@ -188,7 +188,8 @@ class CallLedger:
         self, connection: sqlite3.Connection, row: str, state: str, values: dict[str, object]
     ) -> None:
         before = read_spend(connection)
-        cost = {"unknown": "reserved_microusd", "failed": "0"}.get(state, ":cost_microusd")
+        costs = {"unknown": "nullif(reserved_microusd, 0)", "failed": "0"}
+        cost = costs.get(state, ":cost_microusd")
         given = {**values, "row": row, "state": state, "now": now_us()}
         columns = ", ".join(f"{name} = :{name}" for name in values if name != "cost_microusd")
         ended = connection.execute(
@@ -199,6 +200,7 @@ class CallLedger:
         ).fetchall()
         for role, round_number, branch, cost_microusd in ended:
             after = read_spend(connection)
+            spent = after.total.microusd - after.open.microusd
             self.log.emit(
                 EventKind.CALL_DONE,
                 call=row,
@@ -208,7 +210,7 @@ class CallLedger:
                 state=state,
                 cost_microusd=cost_microusd,
                 **{name: values.get(name) for name in _TOLD},
-                spent_microusd=after.total.microusd - after.open.microusd,
+                spent_microusd=None if cost_microusd is None and spent == 0 else spent,
                 limit_microusd=self.budget.microusd,
             )
             for limit in warnings(self.budget, before, after):

@@ -138,9 +138,9 @@ class ModelClient:
                 self.halt.wait_on(self._ended)
 
     def _settle(self, row: str, reservation: Reservation, reply: ModelReply) -> None:
-        microusd = self.prices.cost_microusd(reservation.request.model, reply.usage)
+        microusd = self.prices.of_reply(reservation.request.model, reply)
         self.thread.do(partial(self.ledger.settle, row, reply, microusd))
-        if microusd > reservation.microusd:
+        if microusd is not None and microusd > reservation.microusd:
             logger.warning(
                 "call %s cost %d micro-USD, more than the %d that were its worst case:"
                 " the provider counts otherwise than kopt expects",

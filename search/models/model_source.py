@@ -1,17 +1,22 @@
-"""The source of the agents' answers: Claude, Claude with a recording, or a recording."""
+"""The source of the agents' answers: Claude or a coding agent, recorded or not, or a recording.
+
+A coding agent is a client on this machine that answers headless, by its own login (`headless/`).
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from kopt.config.errors import SetupError
-from kopt.config.search_settings import ROLES, RolesSettings
+from kopt.config.providers import Provider
+from kopt.config.search_settings import ROLES, SearchSettings
 from kopt.config.settings import Settings
-
-from .errors import Halt
-from .model import Model
-from .prices import load_prices
-from .recording import RecordingModel, ReplayModel
+from kopt.search.models.errors import Halt
+from kopt.search.models.headless.headless_model import open_headless
+from kopt.search.models.headless.installed import find_client, require_login
+from kopt.search.models.model import Model
+from kopt.search.models.prices import PriceTable, load_prices
+from kopt.search.models.recording import RecordingModel, ReplayModel
 
 PLAYED_KEY = "played"
 """The key that stands for a script in Claude's place: no service takes it, nothing is paid."""
@@ -24,6 +29,7 @@ _SCHEMES = ("http://", "https://")
 class ModelSource:
     """The model that the user chose; by default Claude is asked if there is a key."""
 
+    provider: Provider = "anthropic"
     record: Path | None = None
     """File that Claude's replies are recorded in."""
     replay: Path | None = None
@@ -44,7 +50,7 @@ class ModelSource:
         Raises:
             SetupError: A recording is asked for, but there is no key.
         """
-        if self.replay is not None or settings.claude is not None:
+        if self.replay is not None or self.is_headless or settings.claude is not None:
             return True
         if self.record is not None:
             raise SetupError(NO_KEY_TO_RECORD)
@@ -58,7 +64,12 @@ class ModelSource:
         """
         if self.replay is not None or not self.exists(settings):
             return False
-        return settings.claude is not None and not is_played(settings)
+        return self.is_headless or not is_played(settings)
+
+    @property
+    def is_headless(self) -> bool:
+        """Whether a coding agent on this machine is asked, by its own login and not by a key."""
+        return self.provider != "anthropic"
 
 
 def is_played(settings: Settings) -> bool:
@@ -66,7 +77,7 @@ def is_played(settings: Settings) -> bool:
     return settings.claude is not None and settings.claude.api_key == PLAYED_KEY
 
 
-def refuse_unaskable(source: ModelSource, roles: RolesSettings, settings: Settings) -> None:
+def refuse_unaskable(source: ModelSource, search: SearchSettings, settings: Settings) -> None:
     """Refuse settings that no call could be made with, before a run is begun; no model is asked.
 
     Raises:
@@ -76,13 +87,31 @@ def refuse_unaskable(source: ModelSource, roles: RolesSettings, settings: Settin
     """
     if not source.exists(settings):
         return
-    prices = load_prices(settings.home)
-    for role in ROLES:
-        prices.price(roles.of(role).model)
-    if source.recording is not None or settings.claude is None:
+    refuse_unpriced(search, load_prices(settings.home))
+    if source.recording is not None or source.is_headless or settings.claude is None:
         return
     if not settings.claude.base_url.startswith(_SCHEMES):
         raise SetupError("ANTHROPIC_BASE_URL is no address: it begins with http:// or https://")
+
+
+def refuse_unpriced(search: SearchSettings, prices: PriceTable) -> None:
+    """Refuse models whose calls have a cost that could not be set aside before they are made.
+
+    Raises:
+        SetupError: A price is not known.
+    """
+    for role in ROLES:
+        prices.refuse_unpriced(search.asked(role).model)
+
+
+def refuse_unready(source: ModelSource) -> None:
+    """Refuse a coding agent that is not there or not logged in; it is asked for nothing else.
+
+    Raises:
+        SetupError: It could not answer; the message says what to do.
+    """
+    if source.is_headless and source.replay is None:
+        require_login(find_client(source.provider))
 
 
 def open_model(source: ModelSource, settings: Settings, halt: Halt) -> Model:
@@ -90,16 +119,25 @@ def open_model(source: ModelSource, settings: Settings, halt: Halt) -> Model:
 
     Raises:
         ToolError: The recording cannot be read.
-        SetupError: No key, or the recording cannot be written.
+        SetupError: No key, no client or no login of it, or the recording cannot be written.
         CallFailed: The service refuses the key.
     """
     if source.recording is not None:
         return source.recording
+    model = (
+        open_headless(source.provider, load_prices(settings.home), halt)
+        if source.is_headless
+        else _claude(settings, halt)
+    )
+    return model if source.record is None else RecordingModel(model, source.record)
+
+
+def _claude(settings: Settings, halt: Halt) -> Model:
     if settings.claude is None:
         raise SetupError(NO_KEY)
     # A second of CPU, which only those pay who ask Claude.
-    from .anthropic_model import AnthropicModel
+    from kopt.search.models.anthropic_model import AnthropicModel
 
     model = AnthropicModel(settings.claude, halt)
     model.check_access()
-    return model if source.record is None else RecordingModel(model, source.record)
+    return model

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from kopt.config.errors import ToolError
+from kopt.config.providers import COST_KINDS
+from kopt.config.search_settings import SearchSettings
 from kopt.kernels.record import Record
 
 WARNING_SHARE = 0.8
@@ -38,7 +40,7 @@ class Budget(Record):
     tokens: int | None = Field(default=None, gt=0)
     """Tokens of all prompts and replies, whether read from a cache or not."""
     usd: float | None = Field(default=None, gt=0.0)
-    """US dollars for models, computed from usage and the table of prices."""
+    """US dollars for models: computed from the table of prices, or reported by a client."""
     gpu_seconds: float | None = Field(default=None, gt=0.0)
     """Time for which evaluations, profiles and the tools of agents held the GPU."""
 
@@ -87,9 +89,14 @@ class Budget(Record):
         ]
         return ",".join(limit for limit in limits if limit)
 
-    def with_dollars(self, usd: float | None) -> "Budget":
-        """Return this budget, limited to `usd` dollars if it names no limit of its own."""
-        return self if self.usd is not None else self.model_copy(update={"usd": usd})
+    def for_models(self, search: SearchSettings) -> "Budget":
+        """Return this budget, limited to the dollars of `search` if it names no limit of its own.
+
+        Without any where the client that is asked reports no cost: none could be kept.
+        """
+        is_known = COST_KINDS[search.models.provider] != "unavailable"
+        usd = search.budget_usd if self.usd is None else self.usd
+        return self.model_copy(update={"usd": usd if is_known else None})
 
     def covers(self, other: "Budget") -> bool:
         """Return whether `other` allows nothing that this budget does not."""

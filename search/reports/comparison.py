@@ -16,6 +16,7 @@ from .markup import macro
 from .run_page import RunPage
 from .run_report import RunReport
 from .sections import Table, yardstick_of
+from .spending import usd_words
 
 PARTS = ("comparison", "charts", "winners")
 """The parts of the page from top to bottom: macros of `templates/comparison.html`."""
@@ -109,4 +110,4 @@ def _models(report: RunReport) -> str:
     spend = report.spend
     if not spend.calls:
         return "none was asked"
-    return f"{spend.calls} calls, {spend.tokens:,} tokens, ${spend.cost_usd:.4f} computed"
+    return f"{spend.calls} calls, {spend.tokens:,} tokens, {usd_words(spend)}"

@@ -8,9 +8,9 @@ from kopt.search.agents.plans import Reflection
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import Event, EventKind
 from kopt.search.selection.ranking import rank
-from kopt.search.store.run_reader import RunReader
+from kopt.search.store.run_reader import Row, RunReader
 
-from .spending import counted_microusd
+from .spending import known_usd
 
 _DECIDED = {
     EventKind.COMBINED: "merge",
@@ -32,16 +32,16 @@ class RoundFigures(Record):
     """`seq` of the best of all rounds up to this one; None while nothing has passed."""
     beam: tuple[int, ...]
     """`seq` of who was kept after it, best first; empty while it is open."""
-    cost_usd: float
-    """The cost of its model calls, as `RoleSpend.cost_usd` counts them; 0 without a call."""
+    cost_usd: float | None
+    """The cost of its model calls, as `SpendFigures.cost_usd` counts them; 0 without a call."""
 
 
 def read_rounds(reader: RunReader, members: Sequence[Member]) -> tuple[RoundFigures, ...]:
     """Return every round that was begun, in order."""
     kinds = {row.number: row.kind for row in reader.rounds()}
-    costs: dict[int, int] = defaultdict(int)
+    calls: dict[int, list[Row]] = defaultdict(list)
     for call in reader.calls():
-        costs[call["round"]] += counted_microusd(call)
+        calls[call["round"]].append(call)
     beams = _beams(reader)
     figures: list[RoundFigures] = []
     for number in range(reader.state().round + 1):
@@ -55,7 +55,7 @@ def read_rounds(reader: RunReader, members: Sequence[Member]) -> tuple[RoundFigu
                 passed=sum(member.passed for member in own),
                 best=None if best is None else best.seq,
                 beam=beams.get(number, ()),
-                cost_usd=costs[number] / 1e6,
+                cost_usd=known_usd(calls[number]),
             )
         )
     return tuple(figures)

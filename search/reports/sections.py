@@ -12,6 +12,7 @@ from kopt.kernels.status import Provenance
 
 from .candidate_report import CandidateReport, ratio_words
 from .run_report import RunReport
+from .spending import usd_words
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ def round_table(report: RunReport) -> Table:
                 f"{one.passed} of {one.candidates}",
                 "" if best is None else f"#{best.seq} {yardstick.told(best)}",
                 " ".join(f"#{seq}" for seq in one.beam),
-                f"{one.cost_usd:.4f}",
+                _usd(one.cost_usd),
             )
         )
     heads = ("Round#", "Kind", "Passed", "Best so far", "Beam", "USD#")
@@ -216,15 +217,20 @@ def cost_table(report: RunReport) -> Table:
             f"{one.cache_read_tokens:,}",
             f"{one.output_tokens:,}",
             f"{one.latency_s:.1f}",
-            f"{one.cost_usd:.4f}",
+            _usd(one.cost_usd),
+            one.cost_kind,
         )
         for one in report.spend.roles
     )
     heads = (
         *("Role", "Model", "Calls", "Input#", "Cache written#", "Cache read#", "Output#"),
-        *("Seconds#", "USD, computed#"),
+        *("Seconds#", "USD#", "Cost is"),
     )
     return Table(heads, rows)
+
+
+def _usd(amount: float | None) -> str:
+    return "-" if amount is None else f"{amount:.4f}"
 
 
 def worth(report: RunReport) -> str:
@@ -234,7 +240,7 @@ def worth(report: RunReport) -> str:
         return ""
     calls = "1 call" if spend.calls == 1 else f"{spend.calls} calls"
     paid = "" if report.is_paid else ", not paid: a script or a recording played the model"
-    parts = [f"{calls}, {spend.tokens:,} tokens, ${spend.cost_usd:.4f} computed{paid}"]
+    parts = [f"{calls}, {spend.tokens:,} tokens, {usd_words(spend)}{paid}"]
     if spend.cached_share is not None:
         parts.append(f"{spend.cached_share:.0%} of the prompts read from the provider's cache")
     if spend.unsettled:

@@ -44,11 +44,12 @@ def facts(score: SuiteScore) -> Iterator[tuple[str, str]]:
     yield "Over", score.over
     if score.cost is not None:
         cost = score.cost
+        usd = "cost unavailable" if cost.usd is None else f"${cost.usd:.2f} by list prices"
         unpaid = f", {cost.unpaid} of them not paid" if cost.unpaid else ""
         yield (
             "Search",
             (
-                f"{cost.candidates:,} candidates, {cost.tokens:,} tokens, ${cost.usd:.2f} computed,"
+                f"{cost.candidates:,} candidates, {cost.tokens:,} tokens, {usd},"
                 f" in runs of {counted(cost.tasks, 'task')}{unpaid}"
             ),
         )

@@ -77,8 +77,8 @@ def reflect(context: RunContext, agents: Agents, number: int) -> None:
 def _required(context: RunContext, number: int) -> Agents:
     if context.search.agents is None:
         raise SetupError(
-            f"round {number} was begun with Claude and not all of it is written yet: set"
-            " ANTHROPIC_API_KEY to finish it, or replay it (--replay FILE)"
+            f"round {number} was begun with a model and not all of it is written yet: finish it"
+            " with kopt run --resume, by ANTHROPIC_API_KEY, --provider or --replay FILE"
         )
     return context.search.agents
 

@@ -1,7 +1,6 @@
 """The agents of a run on this machine: the model that they ask, what they are told and given."""
 
 from kopt.config.gpu_specs import gpu_for_arch
-from kopt.config.search_settings import ROLES
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel
@@ -11,7 +10,7 @@ from kopt.search.agents.documents import DocumentSearch
 from kopt.search.agents.roles import ModelRoles
 from kopt.search.models.call_ledger import CallLedger
 from kopt.search.models.client import ModelClient
-from kopt.search.models.model_source import open_model
+from kopt.search.models.model_source import open_model, refuse_unpriced
 from kopt.search.models.prices import load_prices
 from kopt.search.models.rate_limit import RateLimit, RateSettings
 from kopt.search.rounds.main_thread import MainThread
@@ -47,8 +46,7 @@ def _model_client(store: RunStore, place: RunPlace, main_thread: MainThread) -> 
     """Return the client of the model, once prices and access are known to be there."""
     run, settings = store.reader.state().settings, place.site.settings
     how, prices = run.search, load_prices(settings.home)
-    for role in ROLES:
-        prices.price(how.roles.of(role).model)
+    refuse_unpriced(how, prices)
     pace = RateSettings(how.concurrency, how.requests_per_minute, how.input_tokens_per_minute)
     return ModelClient(
         model=open_model(place.models, settings, main_thread.halt),

@@ -97,7 +97,7 @@ def reopen_run(
         settings: Where runs lie.
         budget: A larger one; None keeps the run's.
         gpu: What it shall go on with; None for the simulator.
-        models: Who answers its agents, if it asks any; None: Claude, if there is a key.
+        models: Who answers its agents, if it asks any; None: the provider of its settings.
 
     Raises:
         ToolError: No such run, another process holds it, the problem has changed since, or the
@@ -107,13 +107,17 @@ def reopen_run(
     try:
         state = store.reader.state()
         wanted = budget or state.settings.budget
-        asks_models = state.settings.asks_models
-        if asks_models and settings.claude is not None:
-            wanted = wanted.with_dollars(state.settings.search.budget_usd)
+        asks_models, search = state.settings.asks_models, state.settings.search
+        source = models or ModelSource(search.models.provider)
+        if asks_models:
+            search = search.by(source.provider)
+        if asks_models and source.exists(settings):
+            wanted = wanted.for_models(search)
         if goes_on(state, wanted):
             refuse_another_device(state, gpu)
-            gets_paid = asks_models and (models or ModelSource()).is_paid(settings)
-            changed = {"budget": wanted, "is_paid": state.settings.is_paid or gets_paid}
+            gets_paid = asks_models and source.is_paid(settings)
+            is_paid = state.settings.is_paid or gets_paid
+            changed = {"budget": wanted, "is_paid": is_paid, "search": search}
             store.resume(state.settings.model_copy(update=changed))
     except BaseException:
         store.close()

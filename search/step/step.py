@@ -62,7 +62,10 @@ def take_step(
         store.subscribe(hooks.on_event)
         hooks.on_run(plan.before.id)
         _take_up(store, plan, request)
-        with search_of(store, RunPlace(site)) as search:
+        place = RunPlace(site)
+        if plan.settings.search.models.provider != "anthropic":
+            place = place.without_models  # the caller writes; it begins no other coding agent
+        with search_of(store, place) as search:
             context = RunContext(search)
             with context.pausing():
                 outcome = _take(context, plan)
@@ -115,7 +118,7 @@ def _open(
     if request.budget is not None:
         asked = asked.model_copy(update={"budget": request.budget})
     if settings.claude is not None:
-        limited = asked.budget.with_dollars(asked.search.budget_usd)
+        limited = asked.budget.for_models(asked.search)
         asked = asked.model_copy(update={"budget": limited})
     # Before the run exists, so that a request that is refused leaves none behind.
     kernel = find_kernel(asked.kernel, settings.problems)
@@ -160,7 +163,7 @@ def _plan(request: StepRequest, store: RunStore, site: EvaluationSite) -> _Plan:
     if request.budget is not None:
         settings = settings.model_copy(update={"budget": request.budget})
     if site.settings.claude is not None:
-        limited = settings.budget.with_dollars(settings.search.budget_usd)
+        limited = settings.budget.for_models(settings.search)
         settings = settings.model_copy(update={"budget": limited})
     kernel = find_kernel(settings.kernel, site.settings.problems)
     proposals = make_proposals(request.candidates, members, kernel, settings.search.sweep_size)

@@ -100,7 +100,7 @@ def abandon_open_calls(connection: sqlite3.Connection) -> None:
     """
     connection.execute(
         "UPDATE llm_call SET state = iif(reserved_tokens = 0, 'failed', 'unknown'),"
-        " cost_microusd = reserved_microusd,"
+        " cost_microusd = iif(reserved_tokens = 0, 0, nullif(reserved_microusd, 0)),"
         " finished_us = ?, why = 'the run ended while the call was under way'"
         " WHERE state = 'reserved'",
         (now_us(),),

@@ -15,7 +15,7 @@ from kopt.kernels.status import Provenance
 from kopt.search.records.members import Member
 from kopt.search.records.run_state import RunStatus
 from kopt.search.reports.run_report import RunReport, report_run, view_run
-from kopt.search.reports.spending import call_tokens, counted_microusd
+from kopt.search.reports.spending import call_tokens, known_usd
 from kopt.search.selection.ranking import Speed, speed_of, unrefuted
 from kopt.search.store.run_reader import Row, RunReader
 
@@ -112,7 +112,7 @@ def _outcome(reader: RunReader, report: RunReport, target: float) -> RunOutcome:
         target=_reach(reader, report, target),
         candidates=max(0, report.evaluated - 1),
         tokens=report.spend.tokens,
-        usd=report.spend.cost_usd,
+        usd=report.spend.cost_usd or 0.0,
         spent_s=report.spent_s,
         stop_detail=report.stop_detail,
     )
@@ -151,7 +151,7 @@ def _reach(reader: RunReader, report: RunReport, target: float) -> TargetReach:
         candidate=candidate,
         candidates=sum(until_us is None or row["finished_us"] <= until_us for row in quick),
         tokens=sum(map(call_tokens, begun)),
-        usd=sum(map(counted_microusd, begun)) / 1e6,
+        usd=known_usd(begun) or 0.0,
     )
 
 

@@ -15,6 +15,7 @@ from kopt.config.files import ensure_folder, write_atomically
 from kopt.config.settings import Settings
 from kopt.search.evaluation.evaluation_site import EvaluationSite
 from kopt.search.knowledge.store import KnowledgeStore
+from kopt.search.models.model_source import ModelSource
 from kopt.search.records.run_state import Event
 from kopt.search.reports.files import write_reports
 from kopt.search.runs.parts import RunPlace
@@ -108,9 +109,14 @@ def drive_cell(plan: StudyPlan, cell: Cell, site: EvaluationSite, watch: Watch) 
     with closing(_opened(plan, cell, own.settings)) as store:
         try:
             with watch(store.reader.events()) as callbacks:
-                drive_run(store, RunPlace(replace(own, say=callbacks.say)), callbacks.on_event)
+                place = RunPlace(replace(own, say=callbacks.say), _models(plan, cell))
+                drive_run(store, place, callbacks.on_event)
         finally:
             write_reports(store.reader, store.folder, own.settings)
+
+
+def _models(plan: StudyPlan, cell: Cell) -> ModelSource:
+    return ModelSource(plan.arm(cell.arm).search.models.provider)
 
 
 def request_of(plan: StudyPlan, cell: Cell) -> RunRequest:

@@ -8,6 +8,7 @@ from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
 from kopt.kernels.record import Record
 from kopt.search.forecast.run_plan import RunPlan, plan_run
+from kopt.search.models.model_source import ModelSource
 
 from .plan import StudyPlan
 from .study_folder import request_of
@@ -49,7 +50,7 @@ class StudyForecast(Record):
     asks_models: bool
     """Whether agents think of candidates; else kopt writes them."""
     can_begin: bool
-    """Whether there is a key, or none is needed."""
+    """Whether there is a model to ask, or none is needed."""
     assumptions: tuple[str, ...]
     """Assumptions behind the expected figures."""
 
@@ -82,7 +83,8 @@ def forecast_study(plan: StudyPlan, settings: Settings, gpu: GpuSpec) -> StudyFo
         expected_usd=sum(one.expected_usd for one in arms),
         most_usd=sum(one.most_usd for one in arms),
         asks_models=plan.asks_models,
-        can_begin=settings.claude is not None or not plan.asks_models,
+        can_begin=not plan.asks_models
+        or all(ModelSource(arm.search.models.provider).exists(settings) for arm in plan.arms),
         assumptions=assumptions,
     )
 
@@ -100,6 +102,6 @@ def _arm(name: str, runs: list[RunPlan], plan: StudyPlan) -> ArmForecast:
         * sum(one.expected_candidates for run in runs for one in run.rounds),
         expected_tokens=plan.repeats
         * sum(one.expected_tokens for run in runs for one in run.roles),
-        expected_usd=plan.repeats * sum(capped(run.expected_usd) for run in runs),
-        most_usd=plan.repeats * sum(capped(run.most_usd) for run in runs),
+        expected_usd=plan.repeats * sum(capped(run.expected_usd or 0.0) for run in runs),
+        most_usd=plan.repeats * sum(capped(run.most_usd or 0.0) for run in runs),
     )

@@ -33,8 +33,9 @@ def command(session: Session) -> int:
     """Show what this machine has of all that kopt uses, and how to get what is missing.
 
     Compilers, sandbox, disk and problems; what documents are searched by; whether there is a key
-    for Claude, and the prices of models; GPUs with their drivers and locks, the libraries of the
-    baselines, the profiler and whether it may read counters.
+    for Claude or a client that answers in its place, and the prices of models; GPUs with their
+    drivers and locks, the libraries of the baselines, the profiler and whether it may read
+    counters.
     """
     settings = session.settings
     areas = (machine_findings, docs_findings, model_findings, gpu_findings)

@@ -15,7 +15,7 @@ from kopt.server.all_runs import all_runs_view, run_all
 from kopt.server.exits import ExitCode
 from kopt.server.next_of_run import after_run
 from kopt.server.opened_device import DeviceChoice
-from kopt.server.options import device_arch_option, device_option
+from kopt.server.options import device_arch_option, device_option, provider_option
 from kopt.server.run_driving import (
     agree_on_runs,
     begin_and_drive,
@@ -36,14 +36,16 @@ Examples:
   kopt run --kernel silu_and_mul_b8xh14336 --device cuda:0 --budget 5usd,2h
   kopt run --kernel silu_and_mul_b8xh14336 --dry-run
   kopt run --kernel silu_and_mul_b8xh14336 --strategy maic_rl --budget 5usd
+  kopt run --kernel silu_and_mul_b8xh14336 --provider claude-code --budget 5usd
   kopt run --resume run-20260101-120000-000
   kopt run --all --budget 2usd
   kopt run --suite resnet_parts --budget 20usd
 
 \b
-With ANTHROPIC_API_KEY Claude plans, writes, fixes and merges kernels; without,
-or with --no-models, kopt writes kernels itself for functions that it knows, and tries
-the `tune` values of these and of the start. What Claude may cost is said first, and on
+With ANTHROPIC_API_KEY Claude plans, writes, fixes and merges kernels; with --provider
+claude-code or codex the client of that name does, by its own login; without, or
+with --no-models, kopt writes kernels itself for functions that it knows, and tries
+the `tune` values of these and of the start. What a model may cost is said first, and on
 a terminal asked about; elsewhere name the dollars in --budget, or add --yes. --all runs
 every kernel, one after the other; --budget is that of each. --suite runs those of a
 suite, such as kopt split writes; --budget is that of all, divided by the tasks' weights.
@@ -109,8 +111,9 @@ machine or the model lacks something, 130 interrupted."""
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Let this recording answer in Claude's place: the same run again, without a key.",
 )
+@provider_option
 @click.option("--no-models", is_flag=True, help="Ask no model, key or not, and pay nothing.")
-@click.option("--yes", is_flag=True, help="Agree to what Claude may cost: nothing is asked.")
+@click.option("--yes", is_flag=True, help="Agree to what a model may cost: nothing is asked.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and what it may cost; run nothing.")
 @click.option("--progress", is_flag=True, help="Show progress on stderr with --json too.")
 @command_body(RunOptions)
@@ -205,8 +208,9 @@ def _refuse_contradictions(options: RunOptions) -> None:
     """Refuse options that cannot be meant together, before anything is opened."""
     if options.record is not None and options.replay is not None:
         raise ToolError("--record writes a recording and --replay reads one: name one of them")
-    if options.no_models and (options.record is not None or options.replay is not None):
-        raise ToolError("--no-models asks nobody: leave out --record and --replay")
+    of_models = (options.record, options.replay, options.provider)
+    if options.no_models and any(one is not None for one in of_models):
+        raise ToolError("--no-models asks nobody: leave out --record, --replay and --provider")
     is_one = options.kernel is not None or options.resume is not None
     if options.suite is not None and (is_one or options.every or options.dry_run):
         raise ToolError(

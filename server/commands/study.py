@@ -12,7 +12,7 @@ from kopt.search.study.study_report import StudyReport, report_study
 from kopt.server.exits import ExitCode
 from kopt.server.knowledge_access import read_document
 from kopt.server.opened_device import DeviceChoice, opened_device
-from kopt.server.options import device_arch_option, device_option
+from kopt.server.options import device_arch_option, device_option, provider_option
 from kopt.server.run_progress import waiting_lines
 from kopt.server.same_call import same_call
 from kopt.server.session import Session, command_body
@@ -39,6 +39,7 @@ Examples:
   kopt study --kernel silu_and_mul_b8xh14336 --arm full --arm wide=wide.yaml
   kopt study --kernel silu_and_mul_b8xh14336 --no-models --repeats 5 --device sim
   kopt study --kernel silu_and_mul_b8xh14336 --no-models --target 95% --base h100=h100.yaml
+  kopt study --kernel silu_and_mul_b8xh14336 --provider claude-code --budget 2usd
   kopt study --resume study-20260101-120000-000
 
 \b
@@ -46,10 +47,11 @@ Arms: full; memory_off, without the knowledge base; cycles_only, times in place
 of profiles; minimal, a kernel with its profile in, a kernel out; NAME=FILE.yaml,
 settings of your own. The others are compared with the first. Each arm and repeat has a
 knowledge base of its own, carried from kernel to kernel. Ctrl-C pauses a study.
-Needs ANTHROPIC_API_KEY and costs one run for each arm, kernel and repeat: see
---dry-run. With --no-models kopt writes the candidates and nothing is paid; the arms are
-full and memory_off. On a terminal it asks first; elsewhere name the dollars, or add --yes.
-The report is KOPT_HOME/studies/STUDY/study.html.
+Needs ANTHROPIC_API_KEY, or --provider claude-code, and costs one run for each arm,
+kernel and repeat: see --dry-run. With --no-models kopt writes the candidates and
+nothing is paid; the arms are full and memory_off. On a terminal it asks
+first; elsewhere name the dollars, or add --yes. The report is
+KOPT_HOME/studies/STUDY/study.html.
 Exit codes: 0 all runs have ended, 2 wrong usage, 3 this machine or the model
 lacks something, 130 interrupted."""
 
@@ -109,8 +111,9 @@ def _target(_: click.Context, __: click.Parameter, text: str | None) -> str | No
 @device_option
 @device_arch_option
 @click.option("--resume", metavar="STUDY", help="Go on with this study, or show a finished one.")
+@provider_option
 @click.option("--no-models", is_flag=True, help="Ask no model, key or not: kopt writes kernels.")
-@click.option("--yes", is_flag=True, help="Agree to what Claude may cost: nothing is asked.")
+@click.option("--yes", is_flag=True, help="Agree to what a model may cost: nothing is asked.")
 @click.option("--dry-run", is_flag=True, help="Show what it would do and cost; run nothing.")
 @click.option("--progress", is_flag=True, help="Show progress on stderr with --json too.")
 @command_body(StudyOptions)

@@ -13,9 +13,11 @@ from importlib.metadata import PackageNotFoundError, version
 from kopt import __version__
 from kopt.config.errors import KoptError, SetupError
 from kopt.config.files import ensure_folder, folder_size
+from kopt.config.providers import NAMES, Provider
 from kopt.config.sealed_folder import damage_notes
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problems
+from kopt.search.models.headless.installed import find_client, require_login
 from kopt.search.models.prices import load_prices
 from kopt.server.views.sizes import size_words
 from kopt.tools.cuda.include_tree import cuda_include_folders
@@ -76,8 +78,10 @@ def docs_findings(settings: Settings) -> Iterator[DoctorFinding]:
 
 
 def model_findings(settings: Settings) -> Iterator[DoctorFinding]:
-    """Yield the key of Claude and the table of prices."""
+    """Yield the key of Claude, the clients that answer in its place, and the table of prices."""
     yield found("Claude", lambda: _claude(settings))
+    yield found(NAMES["claude-code"], lambda: _client("claude-code"))
+    yield found(NAMES["codex"], lambda: _client("codex"))
     yield found("prices of models", lambda: _prices(settings))
 
 
@@ -186,6 +190,13 @@ def _claude(settings: Settings) -> str:
         )
     name = "ANTHROPIC_API_KEY" if settings.claude.api_key else "ANTHROPIC_AUTH_TOKEN"
     return f"{name} is set: kopt run has Claude write kernels"
+
+
+def _client(provider: Provider) -> str:
+    client = find_client(provider)
+    require_login(client)
+    version = client.version or "of no known version"
+    return f"{client.program}, {version}, is logged in: kopt run --provider {provider} asks it"
 
 
 def _prices(settings: Settings) -> str:

@@ -165,6 +165,8 @@ def _cost(run: RunFacts) -> str:
     """Return what the model calls of a run cost, in dollars; `-` without any."""
     if not run.spend.calls:
         return "-"
+    if run.spend.cost_usd is None:
+        return "unavailable"
     return f"${run.spend.cost_usd:.2f}{'' if run.is_paid else ' not paid'}"
 
 

@@ -144,7 +144,8 @@ def run(
     """Search for a faster kernel to the end and return the report; `kopt run` shows it meanwhile.
 
     With a key in `settings`, Claude writes candidates and is paid up to the dollars of `search`;
-    without one kopt writes kernels where it knows the function, and sweeps tune values.
+    with another provider in `search` its client does, by its own login; else kopt writes kernels
+    where it knows the function, and sweeps tune values.
 
     Args:
         kernel: Kernel id.
@@ -166,9 +167,10 @@ def run(
     from kopt.search.runs.parts import RunPlace
     from kopt.search.runs.run import RunRequest, begin_run, drive_run
 
-    how, models = search or load_search_settings(), ModelSource()
+    how = search or load_search_settings()
+    models = ModelSource(how.models.provider)
     with _opened(device, settings) as (opened, found):
-        refuse_unaskable(models, how.roles, found)
+        refuse_unaskable(models, how, found)
         asked = RunRequest(
             kernel=kernel,
             start=start,
@@ -176,7 +178,7 @@ def run(
             gpu=None if opened.timer is None else opened.timer.facts,
             arch=opened.arch,
             search=how,
-            budget=UNLIMITED.with_dollars(how.budget_usd) if found.claude else UNLIMITED,
+            budget=UNLIMITED.for_models(how) if models.exists(found) else UNLIMITED,
         )
         with closing(begin_run(asked, found)) as store:
             site = EvaluationSite(opened.device, opened.timer, found, store.artifacts)

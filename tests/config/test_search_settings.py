@@ -161,3 +161,32 @@ def test_every_key_is_explained() -> None:
     for before, line in pairwise(text.splitlines()):
         is_key = line.strip()[:1].isalpha() and line != "beam:" and "{model" not in line
         assert not is_key or before.lstrip().startswith("#"), f"no comment above {line!r}"
+
+
+def test_model_of_a_client_is_asked_by_its_provider_s_name(tmp_path: Path) -> None:
+    text = "models: {provider: claude-code}\nroles: {coder: {model: opus}}"
+    found = load_search_settings(_file(tmp_path, text))
+    assert found.asked("coder").model == "claude-code:opus"
+    assert found.asked("fixer").model == "claude-code:claude-sonnet-5-5"
+    assert DEFAULTS.asked("coder") == DEFAULTS.roles.coder
+
+
+def test_codex_chooses_its_model_where_one_of_claude_stands(tmp_path: Path) -> None:
+    text = "models: {provider: codex}\nroles: {coder: {model: gpt-6}}"
+    found = load_search_settings(_file(tmp_path, text))
+    assert (found.asked("coder").model, found.asked("fixer").model) == (
+        "codex:gpt-6",
+        "codex:default",
+    )
+    assert found.by("anthropic").asked("fixer") == DEFAULTS.roles.fixer
+
+
+def test_provider_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match=r"models\.provider is 'openai'"):
+        load_search_settings(_file(tmp_path, "models: {provider: openai}"))
+
+
+def test_run_that_was_begun_before_there_were_providers_has_claude() -> None:
+    kept = DEFAULTS.model_dump()
+    del kept["models"]
+    assert complete_settings(kept)["models"] == {"provider": "anthropic"}

@@ -21,7 +21,7 @@ def test_plan_tells_rounds_roles_cost_budget_and_how_it_was_estimated(kopt: Kopt
     ending = kopt("run", "--kernel", KERNEL, "--device", "sim", "--dry-run", "--budget", "$5")
     assert ending.code == ExitCode.PASSED
     for said in (
-        "No model is asked (--no-models, or no ANTHROPIC_API_KEY)",
+        "No model is asked (--no-models, or no ANTHROPIC_API_KEY and no other --provider)",
         "planner    claude-opus-5-5",
         "Expected: $",
         "At the very most, without a budget: $",

@@ -33,8 +33,9 @@ class SuiteCost(Record):
     """Tasks whose kernel is the winner of a run: the only ones of which a cost is known."""
     candidates: int
     tokens: int
-    usd: float
-    """Computed from list prices."""
+    usd: float | None
+    """Computed from list prices, or reported by the clients that asked; None: not of all is it
+    known."""
     unpaid: int
     """Tasks of these where a script or a recording answered in Claude's place."""
 
@@ -184,6 +185,6 @@ def _cost(costs: Sequence[SearchCost]) -> SuiteCost | None:
         tasks=len(costs),
         candidates=sum(one.candidates for one in costs),
         tokens=sum(one.tokens for one in costs),
-        usd=sum(one.usd for one in costs),
+        usd=None if any(one.usd is None for one in costs) else sum(one.usd or 0.0 for one in costs),
         unpaid=sum(not one.is_paid for one in costs),
     )

@@ -21,8 +21,8 @@ class SearchCost(Record):
     run: str
     candidates: int
     tokens: int
-    usd: float
-    """Computed from list prices."""
+    usd: float | None
+    """Computed from list prices, or reported by the client that asked; None: it reports none."""
     is_paid: bool
     """Not where a script or a recording answered in Claude's place."""
 

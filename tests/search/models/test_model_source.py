@@ -79,15 +79,17 @@ def test_what_no_call_can_be_made_with_is_refused_before_a_run(
 ) -> None:
     settings = Settings(tmp_path, claude=ClaudeAccess(api_key=KEY, base_url="api.here:443"))
     with pytest.raises(KoptError, match=why):
-        refuse_unaskable(source, load_search_settings().roles, settings)
+        refuse_unaskable(source, load_search_settings(), settings)
 
 
 def test_model_without_a_price_is_refused_where_somebody_would_be_asked(tmp_path: Path) -> None:
     (tmp_path / "search.yaml").write_text("roles: {coder: {model: claude-unknown}}")
-    roles = load_search_settings(tmp_path / "search.yaml").roles
-    refuse_unaskable(ModelSource(), roles, Settings(tmp_path))
+    search = load_search_settings(tmp_path / "search.yaml")
+    refuse_unaskable(ModelSource(), search, Settings(tmp_path))
     with pytest.raises(SetupError, match="price of claude-unknown"):
-        refuse_unaskable(ModelSource(), roles, Settings(tmp_path, claude=ClaudeAccess(api_key=KEY)))
+        refuse_unaskable(
+            ModelSource(), search, Settings(tmp_path, claude=ClaudeAccess(api_key=KEY))
+        )
 
 
 def test_recordings_and_played_models_are_not_paid(tmp_path: Path) -> None:

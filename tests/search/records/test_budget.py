@@ -3,6 +3,8 @@
 import pytest
 
 from kopt.config.errors import ToolError
+from kopt.config.providers import PROVIDERS
+from kopt.config.search_settings import load_search_settings
 from kopt.search.records.budget import UNLIMITED, Budget, parse_budget
 
 
@@ -75,3 +77,13 @@ def test_a_share_is_of_every_limit_and_leaves_one_of_what_is_counted() -> None:
     assert budget.share(0.25) == Budget(evaluations=10, seconds=150.0, usd=5.0)
     assert budget.share(0.01) == Budget(evaluations=1, seconds=6.0, usd=0.2)
     assert Budget().share(0.5) == Budget()
+
+
+def test_dollars_that_nobody_names_are_those_of_the_settings_where_a_cost_is_known() -> None:
+    search = load_search_settings()
+    for provider in PROVIDERS[:2]:
+        assert UNLIMITED.for_models(search.by(provider)).usd == 25.0
+        assert parse_budget("3usd").for_models(search.by(provider)).usd == 3.0
+    by_codex = search.by("codex")
+    assert UNLIMITED.for_models(by_codex) == UNLIMITED
+    assert parse_budget("3usd,2Mtok").for_models(by_codex) == parse_budget("2Mtok")

@@ -169,6 +169,6 @@ def test_open_branches_need_a_model(tmp_path: Path) -> None:
         with pytest.raises(KeyboardInterrupt):
             run_search(agents_search(store, model))
         store.resume(store.reader.state().settings)
-        with pytest.raises(SetupError, match="round 1 was begun with Claude"):
+        with pytest.raises(SetupError, match="round 1 was begun with a model"):
             run_search(search(store, evaluate_line))
         assert store.reader.state().status == "paused"

@@ -142,7 +142,7 @@ def test_interrupted_round_of_agents_is_finished_by_a_step_with_a_key_only(
         with pytest.raises(KeyboardInterrupt):
             steps.take(kernel=KERNEL)
     _give_key(steps, None)
-    with pytest.raises(SetupError, match="round 1 was begun with Claude"):
+    with pytest.raises(SetupError, match="round 1 was begun with a model"):
         steps.take()
     _give_key(steps)
     assert steps.take().round == 1

@@ -54,6 +54,8 @@ ASKED: dict[str, tuple[str, dict[str, Any]]] = {
 READ = (
     "kopt://runs/{run_id}",
     "kopt://runs/{run_id}/candidates/{number}",
+    "kopt://runs/{run_id}/page",
+    "kopt://runs/{run_id}/code/{number}",
     "kopt://jobs/{job_id}/result",
     "kopt://jobs/{job_id}/log",
 )
@@ -90,11 +92,9 @@ def work(tmp_path: Path) -> Work:
     jobs = [store.create(asked, holder.name, owner=holder.owner) for _ in range(2)]
     log = settings.home / "compiler.log"
     log.write_text("x.cu(3): error: expected")
-    jobs[1].files.write_result(
-        CompileResult(
-            status=Status.COMPILE_ERROR, kernel=KERNEL, candidate="0" * 64, log_path=str(log)
-        )
-    )
+    failed = Status.COMPILE_ERROR
+    result = CompileResult(status=failed, kernel=KERNEL, candidate="0" * 64, log_path=str(log))
+    jobs[1].files.write_result(result)
     jobs[1].release()  # the other stays held, as by another server
     with begin_run(RunRequest(kernel=KERNEL, owner=holder.owner), settings) as run:
         name = run.folder.name
@@ -153,11 +153,11 @@ async def test_every_address_that_names_work_is_read_here(tmp_path: Path) -> Non
     server = build_server(ServeOptions(Settings(tmp_path)), ScriptedJobs())
     async with Client(server) as client:
         templates = (await client.list_resource_templates()).resource_templates
-        fixed = {str(one.uri) for one in (await client.list_resources()).resources}
+        listed = {str(one.uri) for one in (await client.list_resources()).resources}
     named = {t.uri_template: set(re.findall(r"\{([^}]*)\}", t.uri_template)) for t in templates}
     assert {one for one, names in named.items() if not names <= OF_ALL} == set(READ)
-    of_the_skill = {one for one in fixed if one.startswith("skill://kopt/")}  # same for all
-    assert fixed - of_the_skill == {f"kopt://{one}" for one in ("kernels", "jobs", "runs")}
+    fixed = {one for one in listed if one.startswith("kopt:")}  # skill and view: same for all
+    assert fixed == {f"kopt://{one}" for one in ("kernels", "jobs", "runs")}
 
 
 @pytest.mark.parametrize("tool", ASKED)

@@ -194,7 +194,8 @@ def _report(place: SetupTarget, change: Change, is_made: bool, backup: Path | No
     elif not is_made:
         click.echo("nothing was changed (--print)")
     elif backup is None:
-        click.echo(f"restored {change.path}")
+        done = "restored" if change.path.exists() else "removed"
+        click.echo(f"{done} {change.path}")
     else:
         there = "folder" if isinstance(change, SkillChange) else "file"
         noted = f"noted for --undo that no {there} was there"

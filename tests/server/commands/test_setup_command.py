@@ -225,7 +225,8 @@ def test_the_skill_is_shown_written_and_taken_back(kopt: Kopt, user: Path) -> No
     assert "to undo: kopt setup claude --undo --skill\n" in ending.stdout
     assert "next: start claude" in ending.stdout
     assert kopt("setup", "claude", "--skill").stdout.endswith("nothing to do: it says so already\n")
-    assert kopt("setup", "claude", "--skill", "--undo", "--yes").code == 0
+    undone = kopt("setup", "claude", "--skill", "--undo", "--yes")
+    assert undone.code == 0 and undone.stdout.endswith(f"\nremoved {path}\n")
     assert below(user) == before
 
 

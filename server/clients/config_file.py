@@ -188,7 +188,7 @@ def refuse_outside(path: Path, project: Path) -> None:
     """Refuse what a link of the project leads away from it, or to nothing.
 
     Raises:
-        SetupError: It is such a path.
+        SetupError: It is such a path, or cannot be looked at.
     """
     target = Path(os.path.realpath(path))
     if not target.is_relative_to(os.path.realpath(project)):
@@ -196,7 +196,11 @@ def refuse_outside(path: Path, project: Path) -> None:
             f"{path} leads out of the project, to {target}; nothing was changed. If that is meant,"
             " make the change there by hand (docs/clients.md)"
         )
-    if path.is_symlink() and not path.exists():
+    try:
+        is_broken = path.is_symlink() and not path.exists()
+    except OSError as error:
+        raise SetupError(f"cannot read {path}: {error.strerror}; nothing was changed") from error
+    if is_broken:
         raise SetupError(f"{path} is a link to {target}, which is not there; nothing was changed")
 
 

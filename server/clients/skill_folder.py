@@ -6,6 +6,7 @@ another by now was changed by somebody, and what they wrote is not replaced with
 """
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -94,11 +95,10 @@ def plan_skill(place: SetupTarget) -> SkillChange:
         SetupError: The folder cannot be read, is a link, or is none that holds a skill.
     """
     path, before = _folder(place)
-    shipped = dict(skill_files())
-    if before is None or _fitting(path, before):
-        return SkillChange(path, before, shipped)  # a file that is no longer shipped goes
-    foreign = tuple(n for n, data in shipped.items() if before.get(n, data) != data)
-    return SkillChange(path, before, {**before, **shipped}, replaced=foreign)
+    others = _of_others(path, before or {})
+    shipped = skill_files()
+    replaced = tuple(n for n, data in shipped.items() if others.get(n, data) != data)
+    return SkillChange(path, before, {**others, **shipped}, replaced=replaced)
 
 
 def plan_skill_undo(place: SetupTarget) -> SkillChange:
@@ -111,6 +111,8 @@ def plan_skill_undo(place: SetupTarget) -> SkillChange:
     """
     path, before = _folder(place)
     backups = backups_of(path, LABEL)
+    if before is None and backups:
+        raise ToolError(f"nothing to undo: somebody has removed {path} since kopt wrote it")
     if not backups:
         raise ToolError(f"nothing to undo: no backup of {path} (--scope must be that of the setup)")
     fitting = _fitting(path, before)
@@ -134,22 +136,21 @@ def carry_out_skill(change: SkillChange) -> Path | None:
         raise SetupError(
             f"{change.path} has changed in the meantime; nothing was changed, try again"
         )
+    before, after = change.before or {}, change.after or {}
     try:
         if change.undoes is not None:
-            _put(change.path, change.before or {}, change.after or {})
+            _replace(change.path, before, after)
             change.undoes.path.unlink()
             _remove_empty(change.path, change.undoes.folders_made)
             return None
-        assert change.after is not None  # only an undo removes the skill
         made = [one for one in (change.path, *change.path.parents) if not one.exists()]
         change.path.mkdir(parents=True, exist_ok=True)
-        packed = None if change.before is None else _packed(change.before)
-        label = f"{LABEL}-{digest_of(_packed(change.after))}"
+        packed = None if change.before is None else _packed(before)
+        label = f"{LABEL}-{digest_of(_packed(after))}"
         backup = make_backup(change.path, packed, label, len(made), usual_mode())
         try:
-            _put(change.path, change.before or {}, change.after)
+            _replace(change.path, before, after)
         except BaseException:
-            _put(change.path, _read(change.path) or {}, change.before or {})
             backup.unlink()
             _remove_empty(change.path, len(made))
             raise
@@ -178,32 +179,36 @@ def _read(path: Path) -> dict[str, bytes] | None:
     Raises:
         SetupError: It is a link or no folder, holds a link, too much, or cannot be read.
     """
-    if path.is_symlink():
-        raise SetupError(
-            f"{path} is a link to {path.readlink()}; nothing was changed: remove the link first"
-        )
-    if not path.exists():
-        return None
-    if not path.is_dir():
-        raise SetupError(f"{path} is no folder; nothing was changed: move it away first")
     files: dict[str, bytes] = {}
     size = 0
     try:
-        for found in sorted(path.rglob("*")):
+        if path.is_symlink():
+            raise SetupError(
+                f"{path} is a link to {path.readlink()}; nothing was changed: remove the link first"
+            )
+        if not path.exists():
+            return None
+        if not path.is_dir():
+            raise SetupError(f"{path} is no folder; nothing was changed: move it away first")
+        for found in (path, *sorted(path.rglob("*"))):
             if found.is_symlink() or not (found.is_file() or found.is_dir()):
                 raise SetupError(
                     f"{found} is no ordinary file; nothing was changed: move it away first"
                 )
-            if found.is_file():
-                size += found.stat().st_size
-                if len(files) == _MOST_FILES or size > _MOST_BYTES:
-                    raise SetupError(
-                        f"{path} holds more than a skill does; nothing was changed: is it another"
-                        " folder? Move it away first"
-                    )
-                files[found.relative_to(path).as_posix()] = found.read_bytes()
+            if found.is_dir():
+                os.listdir(found)  # an error where it cannot be read, which `rglob` passes over
+                continue
+            size += found.stat().st_size
+            if len(files) == _MOST_FILES or size > _MOST_BYTES:
+                raise SetupError(
+                    f"{path} holds more than a skill does; nothing was changed: is it another"
+                    " folder? Move it away first"
+                )
+            files[found.relative_to(path).as_posix()] = found.read_bytes()
     except OSError as error:
-        raise SetupError(f"cannot read {error.filename}: {error.strerror}") from error
+        raise SetupError(
+            f"cannot read {error.filename}: {error.strerror}; nothing was changed"
+        ) from error
     return files
 
 
@@ -211,6 +216,17 @@ def _fitting(path: Path, files: Files | None) -> list[Backup]:
     """Return the backups made when exactly `files` was written, the oldest first."""
     now = None if files is None else digest_of(_packed(files))
     return [backup for backup in backups_of(path, LABEL) if backup.written == now]
+
+
+def _of_others(path: Path, files: Files) -> Files:
+    """Return those of `files` that no setup has written; one that kopt ships no more may go."""
+    others = dict(files)
+    for backup in reversed(backups_of(path, LABEL)):
+        if backup.written == digest_of(_packed(files)):
+            earlier = _unpacked(backup) or {}
+            others = {n: data for n, data in others.items() if earlier.get(n) == files[n]}
+            files = earlier
+    return others
 
 
 def _packed(files: Files) -> bytes:
@@ -232,7 +248,7 @@ def _unpacked(backup: Backup) -> dict[str, bytes] | None:
         if not is_object(texts):
             raise ValueError("no object")
         files = {name: str(text).encode("latin-1") for name, text in texts.items()}
-        if any(PurePosixPath(n).is_absolute() or ".." in PurePosixPath(n).parts for n in files):
+        if not all(_is_inside(name) for name in files):
             raise ValueError("a path that leads out of the folder")
     except (ValueError, RecursionError) as error:
         raise SetupError(
@@ -240,6 +256,22 @@ def _unpacked(backup: Backup) -> dict[str, bytes] | None:
             " first"
         ) from error
     return files
+
+
+def _is_inside(name: str) -> bool:
+    """Return whether `name` is that of a file below the folder, written as kopt writes it."""
+    path = PurePosixPath(name)
+    is_plain = path.as_posix() == name and name != "." and "\0" not in name
+    return is_plain and not path.is_absolute() and ".." not in path.parts
+
+
+def _replace(path: Path, before: Files, after: Files) -> None:
+    """Make `before` into `after`; where that fails midway, put back what was there."""
+    try:
+        _put(path, before, after)
+    except BaseException:
+        _put(path, _read(path) or {}, before)
+        raise
 
 
 def _put(path: Path, before: Files, after: Files) -> None:

@@ -1,6 +1,7 @@
 """The skill in a client's folder: whole, taken back exactly, and nobody else's text is lost."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -152,7 +153,9 @@ def test_links_and_other_folders_are_left_alone(tmp_path: Path) -> None:
         plan_skill(place(tmp_path, "gemini"))
 
 
-@pytest.mark.parametrize("text", ["no json", "[]", json.dumps({"../../x": "y"}), '{"/x": "y"}'])
+@pytest.mark.parametrize(
+    "text", ["no json", "[]", json.dumps({"../../x": "y"}), '{"/x": "y"}', '{"a\\u0000": "y"}']
+)
 def test_a_backup_that_kopt_did_not_write_is_not_put_back(text: str, tmp_path: Path) -> None:
     folder = written(tmp_path)
     (backup,) = folder.parent.glob("*.absent")
@@ -189,3 +192,77 @@ def test_a_disk_that_fails_midway_leaves_what_was_there(
         written(tmp_path)
     assert len(done) == 2
     assert below(tmp_path / "project") == before
+
+
+def test_a_file_of_the_user_outlives_every_later_version_of_kopt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = {"SKILL.md": b"1\n", "references/gone.md": b"x\n"}
+    monkeypatch.setattr(skill_folder, "skill_files", lambda: shipped)
+    folder = written(tmp_path)
+    (folder / "mine.md").write_text("my notes\n")
+    for version in (b"2\n", b"3\n"):
+        shipped["SKILL.md"] = version
+        carry_out_skill(plan_skill(place(tmp_path)))
+    shipped = {"SKILL.md": b"4\n"}
+    change = plan_skill(place(tmp_path))
+    assert change.replaced == ()
+    carry_out_skill(change)
+    assert texts(folder)["mine.md"] == b"my notes\n"
+
+
+def test_a_folder_that_cannot_be_listed_is_not_taken_for_an_empty_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = written(tmp_path)
+    locked = folder / "references"
+
+    def refusing(path: str | Path) -> list[str]:  # as for a user who is not root
+        if Path(path) == locked:
+            raise PermissionError(13, "Permission denied", str(path))
+        return listdir(path)
+
+    listdir = os.listdir
+    monkeypatch.setattr(os, "listdir", refusing)
+    with pytest.raises(SetupError, match=r"cannot read .*references: Permission denied; nothing"):
+        plan_skill(place(tmp_path))
+
+
+def test_a_folder_that_cannot_be_looked_into_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_symlink", refusing)
+    for scope in ("user", "project"):
+        with pytest.raises(SetupError, match=r"cannot read .*kopt: Permission denied; nothing was"):
+            plan_skill(place(tmp_path, "claude", "user" if scope == "user" else "project"))
+
+
+def test_undo_of_a_folder_that_is_gone_says_so(tmp_path: Path) -> None:
+    folder = written(tmp_path)
+    folder.rename(tmp_path / "moved")
+    with pytest.raises(ToolError, match="nothing to undo: somebody has removed"):
+        plan_skill_undo(place(tmp_path))
+
+
+def test_an_undo_that_fails_midway_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = {"SKILL.md": b"old\n", "references/replies.md": b"y\n"}
+    monkeypatch.setattr(skill_folder, "skill_files", lambda: older)
+    written(tmp_path)
+    monkeypatch.undo()
+    written(tmp_path)
+    before = below(tmp_path)
+
+    def failing(path: Path, data: bytes, *, mode: int) -> None:
+        if data == b"y\n":
+            raise OSError(28, "No space left on device")
+        write_atomically(path, data, mode=mode)
+
+    monkeypatch.setattr("kopt.server.clients.skill_folder.write_atomically", failing)
+    with pytest.raises(SetupError, match="No space left on device"):
+        carry_out_skill(plan_skill_undo(place(tmp_path)))
+    assert below(tmp_path) == before

@@ -4,6 +4,7 @@
 
 const PROTOCOL = "2026-01-26";
 const POLL_MS = 2000;
+const NOT_YET = -32603; // the code of an answer that is refused as long as a job goes on
 const asked = new Map(); // id -> how its answer is taken
 const connection = document.getElementById("connection");
 let lastId = 0;
@@ -33,24 +34,31 @@ function loadCode(address) {
   return read(address);
 }
 
+async function jobGoesOn() {
+  if (!job) return false;
+  try {
+    run = JSON.parse(await read(`kopt://jobs/${job}/result`)).run ?? run;
+  } catch (error) {
+    if (error.code === NOT_YET) return true; // any other: it was cancelled, failed or is gone
+  }
+  job = null;
+  return false;
+}
+
 async function look() {
   clearTimeout(timer);
-  let goesOn = isCalling;
+  const isWorking = (await jobGoesOn()) || isCalling;
+  let goesOn = isWorking;
   try {
-    if (job) {
-      const result = await read(`kopt://jobs/${job}/result`); // refused until the job is over
-      run = JSON.parse(result).run ?? run;
-      job = null;
-    }
     if (run) {
-      const page = JSON.parse(await read(`kopt://runs/${run}/page`));
+      const page = JSON.parse(await read(`kopt://runs/${encodeURIComponent(run)}/page`));
       for (const [name, html] of Object.entries(page.parts)) replace(name, html);
       goesOn = goesOn || page.is_running;
       connection.textContent = `${run}: ${goesOn ? "live" : "as it stands"}`;
     }
   } catch (error) {
-    goesOn = goesOn || job !== null;
-    connection.textContent = job ? "the step is still running" : `not available: ${error.message}`;
+    const why = `not available: ${error.message}`;
+    connection.textContent = isWorking ? "the step is still running" : why;
   }
   if (goesOn) timer = setTimeout(look, POLL_MS);
 }
@@ -97,7 +105,7 @@ window.addEventListener("message", (event) => {
   if (message.method === undefined) {
     const waiting = asked.get(message.id);
     asked.delete(message.id);
-    if (message.error) waiting?.reject(new Error(message.error.message));
+    if (message.error) waiting?.reject(Object.assign(new Error(), message.error));
     else waiting?.resolve(message.result);
   } else if (message.id === undefined) {
     HEARD[message.method]?.(message.params ?? {});
@@ -118,4 +126,6 @@ async function begin() {
   }).observe(document.body);
 }
 
-begin();
+begin().catch((error) => {
+  connection.textContent = `the client shows no view: ${error.message}`;
+});

@@ -28,7 +28,8 @@ def app_document() -> str:
     """Return the document: HTML with its style and scripts in it, and no run."""
     script = "".join(Path(__file__).with_name(name).read_text("utf-8") for name in _SCRIPTS)
     style = style_sheet()
-    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
+    allowed = f"style-src {_hash(style)}; script-src {_hash(script)}"
+    policy = f"default-src 'none'; form-action 'none'; base-uri 'none'; {allowed}"
     words = (policy, __version__, Markup(style), Markup(script), PARTS_OF_RUN)
     return str(macro("live.html", "app", *words))
 

@@ -4,21 +4,23 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 import anyio
 import pytest
 from mcp import MCPError
-from mcp.types import TextResourceContents
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from kopt.config.settings import Settings
 from kopt.search.reports.contents import read_contents
 from kopt.search.reports.page import render_page
 from kopt.server.protocol.run_view import RUN_VIEW
+from kopt.server.work.requests import StepWork
 from support.scripted_jobs import ScriptedJobs
 from support.told_run import told_run
 from support.tool_client import connected, serve_options
@@ -27,6 +29,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="there is no Chromium; on Debian and Ubuntu: apt install chromium"
 )
+T = TypeVar("T")
 HOSTILE = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
 PHONE, DESK = 390, 1300
 HOST = """
@@ -44,9 +47,7 @@ HOST = """
       const result = { protocolVersion: "2026-01-26", hostInfo, hostCapabilities: {}, hostContext };
       send({ id: data.id, result });
     } else if (data.method === "resources/read") {
-      const text = await window.readResource(data.params.uri);
-      if (text === null) send({ id: data.id, error: { code: -32602, message: "not there" } });
-      else send({ id: data.id, result: { contents: [{ uri: data.params.uri, text }] } });
+      send({ id: data.id, ...(await window.readResource(data.params.uri)) });
     }
   });
 </script>
@@ -161,28 +162,34 @@ def test_nothing_of_a_hostile_note_runs(tmp_path: Path, browser: Browser) -> Non
 
 
 @contextmanager
-def _client_with_view(browser: Browser, home: Path) -> Generator[Page]:
+def _client_with_view(
+    browser: Browser, home: Path, jobs: ScriptedJobs | None = None
+) -> Generator[Page]:
     """Yield a page that shows the view of beam_step and reads from a server over `home`."""
-    with ThreadPoolExecutor(1) as threads, _page(browser) as page:
-
-        def read(address: str) -> str | None:
-            return threads.submit(anyio.run, _read, address, home).result()
-
+    read = partial(_apart, _read, home, jobs or ScriptedJobs())
+    with _page(browser) as page:
         page.expose_function("readResource", read)
         page.set_content(HOST)
-        page.evaluate("document => frame.srcdoc = document", read(RUN_VIEW))
+        document = read(RUN_VIEW)["result"]["contents"][0]["text"]
+        page.evaluate("document => frame.srcdoc = document", document)
         page.wait_for_function("heard.includes('ui/notifications/initialized')")
         yield page
 
 
-async def _read(address: str, home: Path) -> str | None:
-    async with connected(serve_options(home), ScriptedJobs()) as client:
+def _apart(call: Callable[..., Awaitable[T]], *arguments: object) -> T:
+    """Return what `call` returns in a loop of its own: Playwright has the one of this thread."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(anyio.run, call, *arguments).result()
+
+
+async def _read(home: Path, jobs: ScriptedJobs, address: str) -> dict[str, Any]:
+    """Return what a client hands on of the answer."""
+    async with connected(serve_options(home), jobs) as client:
         try:
-            (content,) = (await client.read_resource(address)).contents
-        except MCPError:
-            return None
-    assert isinstance(content, TextResourceContents)
-    return content.text
+            result = await client.read_resource(address)
+        except MCPError as error:
+            return {"error": {"code": error.code, "message": error.message}}
+    return {"result": result.model_dump(mode="json", by_alias=True)}
 
 
 def _tell(page: Page, method: str, params: dict[str, object]) -> None:
@@ -215,6 +222,27 @@ def test_view_of_a_step_that_runs_follows_it(tmp_path: Path, browser: Browser) -
         expect(view.locator("#connection")).to_have_text("run-1: live")
         store.resume(store.reader.state().settings)
         expect(view.locator("#outcome .verdict")).to_contain_text("running")
+
+
+@pytest.mark.parametrize("ending", ["cancelled", "done"])
+def test_view_of_a_job_shows_its_run_while_it_goes_on_and_stops_with_it(
+    ending: str, tmp_path: Path, browser: Browser
+) -> None:
+    told_run(tmp_path).close()
+    jobs = ScriptedJobs()
+    jobs.go.clear()
+    job_id = _apart(jobs.submit, StepWork(run_id="run-1"), "me")
+    with _client_with_view(browser, tmp_path, jobs) as page:
+        view = page.frame_locator("#view")
+        reply = {"status": "running", "job_id": job_id, "run_id": "run-1"}
+        _tell(page, "ui/notifications/tool-result", {"structuredContent": reply})
+        expect(view.locator("#outcome .verdict")).to_contain_text("passed the full check")
+        expect(view.locator("#connection")).to_have_text("run-1: live")
+        if ending == "done":
+            jobs.go.set()
+        else:
+            jobs.cancelled.add(job_id)
+        expect(view.locator("#connection")).to_have_text("run-1: as it stands", timeout=30_000)
 
 
 def test_view_of_a_call_without_a_run_says_so(tmp_path: Path, browser: Browser) -> None:

@@ -48,7 +48,7 @@ async def test_beam_step_names_a_document_that_loads_nothing(tmp_path: Path) -> 
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', document.text)
     assert policy is not None
     allowed = unescape(policy[1])
-    assert allowed.startswith("default-src 'none'")
+    assert allowed.startswith("default-src 'none'; form-action 'none'; base-uri 'none';")
     for element in ("script", "style"):
         assert f"{element}-src 'sha256-{hash_of(element, document.text)}'" in allowed
     assert not re.search(r"\b(src|href)=", document.text)

@@ -101,7 +101,7 @@ def matching_kernels(call: Invocation, arguments: ListKernelsArguments) -> dict[
     gpu = gpu_for_arch(arch)
     row = full_kernel_row if call.detail == "full" else kernel_row
     readable, mistakes = readable_problems(call.options.settings.problems)
-    problems, mistake = readable.values(), "\n".join(mistakes[:_MISTAKES_SHOWN])
+    problems, mistake = readable.values(), _told(mistakes)
     rows = [
         row(problem, workload, gpu)
         for problem in problems
@@ -128,6 +128,14 @@ def matching_kernels(call: Invocation, arguments: ListKernelsArguments) -> dict[
         "next": f"{more}call list_kernels with one kernel id to see"
         + (" it" if call.options.read_only else " how to write a candidate"),
     }
+
+
+def _told(mistakes: tuple[str, ...]) -> str:
+    """Return the first mistakes, and how many more there are."""
+    told = list(mistakes[:_MISTAKES_SHOWN])
+    if left := len(mistakes) - len(told):
+        told.append(f"{left} more are in kopt://kernels")
+    return "\n".join(told)
 
 
 def _own_facts(call: Invocation, mistake: str) -> dict[str, Any]:

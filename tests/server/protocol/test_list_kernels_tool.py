@@ -166,6 +166,19 @@ async def test_text_says_the_same_as_the_structure(tmp_path: Path) -> None:
     json.dumps(facts)
 
 
+async def test_broken_problems_that_are_not_named_are_counted(tmp_path: Path) -> None:
+    folder = tmp_path / "kopt_problems"
+    for number in range(5):
+        (folder / f"broken{number}").mkdir(parents=True)
+        (folder / f"broken{number}" / "problem.yaml").write_text("axes: [\n", "utf-8")
+    options = serve_options(tmp_path / "home")
+    options = replace(options, settings=replace(options.settings, problems=folder))
+    async with connected(options, ScriptedJobs()) as client:
+        facts = facts_of(await client.call_tool("list_kernels", {}))
+    named = facts["own_problems"].splitlines()
+    assert ["broken2" in named[2], named[3:]] == [True, ["2 more are in kopt://kernels"]]
+
+
 async def test_own_problems_are_listed_too(tmp_path: Path) -> None:
     options = serve_options(tmp_path)
     folder = write_tiny_problem(tmp_path)

@@ -113,6 +113,9 @@ class Lanes:
 
     def constant(self, keys: Words) -> Words | None:
         """Return the constant of each lane; None if one is unknown."""
+        first = self.constants.get(int(keys[0]))
+        if first is None or (keys == keys[0]).all():  # mostly all lanes read the same
+            return None if first is None else filled(first)
         found = [self.constants.get(key) for key in keys.tolist()]
         return None if None in found else np.array(found, dtype=np.int64)
 

@@ -24,6 +24,8 @@ from .refusal import nearest
 from .serve_options import ServeOptions
 
 _CLAIM_CHARACTERS = 20_000
+_PLACE_CHARACTERS = 4096
+"""As many as Linux takes in a path."""
 
 WORK = """\
 {task}
@@ -62,8 +64,8 @@ shapes or its dtypes. Without a shell search_docs with read=docs/problems.md say
 written by hand. Of the two shapes only a GPU times the one called official; on sim work with the \
 small one and say so.
 
-When the kernel is done, `kopt export RUN --as torch` makes it an operator, and --module a module \
-with the same state_dict."""
+When the kernel is done, `kopt export RUN --problems kopt_problems --as torch` makes it an \
+operator, and --module a module with the same state_dict."""
 
 PORT = """\
 Bring the CUDA kernel {kernel} to {gpu} ({arch}) with kopt, and make it fast there.
@@ -127,8 +129,9 @@ def build_prompts(options: ServeOptions) -> list[Prompt]:
             asked = _one_line(family)
             if asked and asked not in FAMILIES:
                 raise ToolError(f"family {asked!r}: {nearest(asked, FAMILIES)}")
+            begun = _place(path)
         first = f" Begin with the family {asked}." if asked else ""
-        start = f" Start from path={_one_line(path)}." if path.strip() else ""
+        start = f" Start from path={begun}." if begun else ""
         return _work(OPTIMIZE.format(kernel=name, device=chosen, start=start, first=first))
 
     def optimize_pytorch(
@@ -137,8 +140,8 @@ def build_prompts(options: ServeOptions) -> list[Prompt]:
         device: Device = "auto",
     ) -> str:
         """Make a kernel for a PyTorch module or function, and prove what it gains."""
-        named, part = _one_line(source), _one_line(entry)
         with _told_by("optimize-pytorch"):
+            named, part = _place(source), _one_line(entry)
             if not named:
                 raise ToolError("source is empty: give a file such as model.py, or module:Name")
             chosen = chosen_device(_one_line(device), options)
@@ -157,11 +160,12 @@ def build_prompts(options: ServeOptions) -> list[Prompt]:
             target = chosen_arch(_one_line(arch))
             if not target:
                 raise ToolError("arch is empty: name a GPU such as H100, or a target such as sm_80")
+            begun = _place(path)
         given = gpu_named(_one_line(arch))
         gpu = (given or gpu_for_arch(target)).name
         source = (
-            f"path={_one_line(path)}"
-            if path.strip()
+            f"path={begun}"
+            if begun
             else "the best that list_kernels shows under best_known, else the reference"
         )
         return _work(PORT.format(kernel=name, arch=target, gpu=gpu, source=source))
@@ -205,8 +209,19 @@ def _told_by(prompt: str) -> Generator[None]:
         raise MCPError(INTERNAL_ERROR, f"{prompt}: {error}") from error
 
 
-def _one_line(text: str) -> str:
-    return clipped(" ".join(lines(text).split()), 200)
+def _one_line(text: str, most: int = 200) -> str:
+    return clipped(" ".join(lines(text).split()), most)
+
+
+def _place(text: str) -> str:
+    """Return the name of a file, or an address, on one line.
+
+    Raises:
+        ToolError: It is longer than any: the end of a name that is cut names something else.
+    """
+    if len(text) > _PLACE_CHARACTERS:
+        raise ToolError(f"{clipped(text, 80)!r} is longer than a path may be")
+    return _one_line(text, _PLACE_CHARACTERS)
 
 
 def _rule(text: str) -> str:

@@ -86,6 +86,16 @@ async def test_pytorch_code_is_made_a_problem_by_a_command_that_exists() -> None
         given = context.params
     assert (given["source"], given["entry"]) == ("my model.py", "Block")
     assert str(given["folder"]) == "kopt_problems"
+    export = re.search(r"`kopt (export .*?)`", text, re.DOTALL)
+    assert export is not None
+    assert f"--problems {given['folder']}" in export[1]  # else the kernel is not known there
+
+
+async def test_name_of_a_file_is_never_cut() -> None:
+    source = f"{'deep/' * 100}model.py"
+    assert f"kopt new {source} -o" in await prompt("optimize-pytorch", {"source": source})
+    start = await prompt("optimize-kernel", {"kernel": KERNEL, "path": f"{source}.cu"})
+    assert f"path={source}.cu." in start
 
 
 @pytest.mark.parametrize(
@@ -146,6 +156,8 @@ async def test_long_claim_is_cut_and_says_so() -> None:
             "unknown argument 'devise', did you mean device?",
         ),
         ("review-claim", {"claim": " \n "}, "claim is empty: give the claim"),
+        ("optimize-pytorch", {"source": "x" * 5000}, "is longer than a path may be"),
+        ("port-kernel", {"kernel": KERNEL, "arch": "H100", "path": "x" * 5000}, "is longer than"),
         ("optimize-pytorch", {"source": " "}, "source is empty: give a file"),
         ("optimize-pytorch", {"source": "m.py", "device": "tpu"}, "device 'tpu' is unknown"),
         ("port-kernel", {"kernel": KERNEL, "arch": "H9"}, "'H9' is neither an architecture"),

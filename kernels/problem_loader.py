@@ -205,16 +205,17 @@ def _refuse_taken(folder: Path, taken: Collection[str]) -> None:
 
 
 def _own_folders(extra: Path) -> list[Path]:
-    if (extra / FILE_NAME).is_file():
-        return [extra.resolve()]
-    if not extra.is_dir():
-        if extra.name == WORKSPACE_PROBLEMS:
-            return []
+    try:
+        if (extra / FILE_NAME).is_file():
+            return [extra.resolve()]
+        folders = _folders_below(extra.resolve()) if extra.is_dir() else None
+    except OSError as error:
+        raise ToolError(f"cannot read {error.filename}: {error.strerror or error}") from error
+    if folders or extra.name == WORKSPACE_PROBLEMS:
+        return folders or []
+    if folders is None:
         raise ToolError(f"{extra} is not a folder of problems")
-    folders = _folders_below(extra.resolve())
-    if not folders and extra.name != WORKSPACE_PROBLEMS:
-        raise ToolError(f"{extra} has no folder with a {FILE_NAME}")
-    return folders
+    raise ToolError(f"{extra} has no folder with a {FILE_NAME}")
 
 
 def _folders_below(root: Path) -> list[Path]:

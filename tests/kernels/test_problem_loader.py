@@ -6,7 +6,12 @@ import pytest
 
 from kopt.config.errors import ToolError
 from kopt.kernels.oracle import load_oracle
-from kopt.kernels.problem_loader import find_kernel, load_problem, load_problems
+from kopt.kernels.problem_loader import (
+    find_kernel,
+    load_problem,
+    load_problems,
+    readable_problems,
+)
 from support.tiny_problem import PROBLEM_YAML, write_tiny_problem
 
 
@@ -245,3 +250,21 @@ def test_unknown_kernel_beside_a_folder_of_problems_says_how_it_is_read(
         find_kernel("scale_rows_b8xh64")
     problem, _ = find_kernel("scale_rows_b8xh64", Path("kopt_problems"))
     assert problem.name == "scale_rows"
+
+
+def test_a_folder_that_cannot_be_read_hides_no_packaged_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_tiny_problem(tmp_path)
+
+    def refusing(path: Path) -> bool:  # as for a user who is not root
+        if path.is_relative_to(tmp_path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return is_file(path)
+
+    is_file = Path.is_file
+    packaged = load_problems()
+    monkeypatch.setattr(Path, "is_file", refusing)
+    problems, mistakes = readable_problems(tmp_path)
+    assert problems.keys() == packaged.keys()
+    assert len(mistakes) == 1 and "cannot read " in mistakes[0] and "denied" in mistakes[0]

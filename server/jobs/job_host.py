@@ -45,7 +45,7 @@ class JobHost:
         """Start and read nothing.
 
         Args:
-            settings: Of all jobs.
+            settings: The settings of all jobs.
             devices: The GPUs (`cuda:N`) whose jobs may be taken up; empty: all.
         """
         self._settings = settings
@@ -75,7 +75,7 @@ class JobHost:
 
         Args:
             work: The work to do.
-            caller: For its turns.
+            caller: The caller's name, for its turns.
             owner: Whose job it is; "": the local owner's.
             joins: Return the owner's job of the very same work if there is one (`same_work.py`).
 

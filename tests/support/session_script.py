@@ -36,7 +36,7 @@ class Dialect:
     """How a client names tools."""
 
     prefix: str
-    """Of kopt's tools."""
+    """The beginning of the names of kopt's tools."""
     own: Mapping[str, str] = field(default_factory=dict[str, str])
     """Its own tools and their arguments, where they have other names than in Claude Code."""
 

@@ -12,6 +12,7 @@ import pytest
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.server.jobs import lane
+from kopt.server.jobs.held_job import HeldJob
 from kopt.server.jobs.job_host import JobHost
 from kopt.server.jobs.process_tree import ProcessKey, living, session_tree
 from kopt.server.jobs.records import Progress, RunnerStart
@@ -108,14 +109,26 @@ async def test_a_caller_that_leaves_does_not_end_the_job(host: JobHost) -> None:
     assert (await host.wait(job_id, BOUND_S)).state == "done"
 
 
-async def test_a_job_that_is_being_cancelled_is_not_joined(host: JobHost) -> None:
+async def test_a_job_that_is_being_cancelled_is_not_joined(
+    host: JobHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_end = asyncio.Event()
+    cancel = lane.Lane.cancel
+
+    async def late(one: lane.Lane, job: HeldJob) -> None:
+        await may_end.wait()
+        await cancel(one, job)
+
+    monkeypatch.setattr(lane.Lane, "cancel", late)
     job_id = await host.submit(SPINNING, "me")
     await wait_until_told(host, job_id, ON_SIM)
     assert await host.submit(SPINNING, "me", joins=True) == job_id
     ending = asyncio.create_task(host.cancel(job_id))
-    while (another := await host.submit(SPINNING, "me", joins=True)) == job_id:
-        await asyncio.sleep(0)
+    async with asyncio.timeout(BOUND_S):
+        while (another := await host.submit(SPINNING, "me", joins=True)) == job_id:
+            await asyncio.sleep(0)
     assert not (await host.view(job_id)).is_over
+    may_end.set()
     assert (await ending).state == "cancelled"
     await host.cancel(another)
 

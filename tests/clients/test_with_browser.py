@@ -168,7 +168,7 @@ def _client_with_view(
     """Yield a page that shows the view of beam_step and reads from a server over `home`."""
     read = partial(_apart, _read, home, jobs or ScriptedJobs())
     with _page(browser) as page:
-        page.expose_function("readResource", read)
+        page.expose_function("readResource", read)  # pyright: ignore[reportUnknownMemberType]
         page.set_content(HOST)
         document = read(RUN_VIEW)["result"]["contents"][0]["text"]
         page.evaluate("document => frame.srcdoc = document", document)

@@ -59,7 +59,6 @@ class JobHost:
         self._asked = asyncio.Event()
         self._is_closing = False
         self._same = SameWork()
-        self._joining = asyncio.Lock()
 
     @property
     def runner_pids(self) -> list[int]:
@@ -167,7 +166,7 @@ class JobHost:
         return await readable(ids, self.view)
 
     async def _join(self, work: Work, caller: str, owner: str) -> str:
-        async with self._joining:  # of two equal calls in one moment the second joins the first
+        async with self._same.turn(work, owner):
             job_id = await self._same.joined(work, owner, self.view)
             return job_id or await self._submit(work, caller, owner)
 

@@ -5,10 +5,12 @@ it gets the job that there is. Only for one owner, and only within one server: i
 machine stay the same.
 """
 
+import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from weakref import WeakValueDictionary
 
 from kopt.config.errors import KoptError
 from kopt.server.work.requests import CheckWork, CompileWork, ProfileWork, StepWork, Work
@@ -25,6 +27,11 @@ class SameWork:
     def __init__(self) -> None:
         """Know of none."""
         self._jobs: OrderedDict[str, str] = OrderedDict()
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def turn(self, work: Work, owner: str) -> asyncio.Lock:
+        """Return the lock of this work: of equal calls in one moment the first makes the job."""
+        return self._turns.setdefault(_key(work, owner), asyncio.Lock())
 
     def note(self, request: JobRequest) -> None:
         """Remember that this job does its work."""

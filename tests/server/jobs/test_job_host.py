@@ -1,6 +1,5 @@
 """Jobs of one server: done, waited for, cancelled, killed."""
 
-import asyncio
 import os
 import resource
 import signal
@@ -12,7 +11,6 @@ import pytest
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.server.jobs import lane
-from kopt.server.jobs.held_job import HeldJob
 from kopt.server.jobs.job_host import JobHost
 from kopt.server.jobs.process_tree import ProcessKey, living, session_tree
 from kopt.server.jobs.records import Progress, RunnerStart
@@ -107,38 +105,6 @@ async def test_a_caller_that_leaves_does_not_end_the_job(host: JobHost) -> None:
     with anyio.move_on_after(0.01):
         await host.wait(job_id, BOUND_S)
     assert (await host.wait(job_id, BOUND_S)).state == "done"
-
-
-async def test_a_job_that_is_being_cancelled_is_not_joined(
-    host: JobHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    may_end = asyncio.Event()
-    cancel = lane.Lane.cancel
-
-    async def late(one: lane.Lane, job: HeldJob) -> None:
-        await may_end.wait()
-        await cancel(one, job)
-
-    monkeypatch.setattr(lane.Lane, "cancel", late)
-    job_id = await host.submit(SPINNING, "me")
-    await wait_until_told(host, job_id, ON_SIM)
-    assert await host.submit(SPINNING, "me", joins=True) == job_id
-    ending = asyncio.create_task(host.cancel(job_id))
-    async with asyncio.timeout(BOUND_S):
-        while (another := await host.submit(SPINNING, "me", joins=True)) == job_id:
-            await asyncio.sleep(0)
-    assert not (await host.view(job_id)).is_over
-    may_end.set()
-    assert (await ending).state == "cancelled"
-    await host.cancel(another)
-
-
-async def test_equal_calls_in_one_moment_make_one_job_of_each_owner(host: JobHost) -> None:
-    async with asyncio.TaskGroup() as group:
-        calls = [group.create_task(host.submit(QUICK, "me", joins=True)) for _ in range(4)]
-        others = group.create_task(host.submit(QUICK, "me", "token:1", joins=True))
-    (job_id,) = {call.result() for call in calls}
-    assert others.result() != job_id
 
 
 @pytest.mark.parametrize(("work", "words"), [(SPINNING, ON_SIM), (BOMB, IN_COMPILER)])

@@ -123,8 +123,8 @@ def _place(options: SetupOptions) -> SetupTarget:
 def _about_a_server(options: SetupOptions) -> bool:
     """Return whether anything was said of the server that is to be entered."""
     context = click.get_current_context()
-    is_named = context.get_parameter_source("name") is ParameterSource.COMMANDLINE
-    return bool(is_named or options.http or options.token_env or options.serve_options)
+    is_said = ParameterSource.COMMANDLINE in map(context.get_parameter_source, ("name", "problems"))
+    return bool(is_said or options.http or options.token_env or options.serve_options)
 
 
 def _planned(place: SetupTarget, options: SetupOptions) -> Change:

@@ -185,6 +185,7 @@ def test_what_follows_the_dashes_is_handed_to_serve(kopt: Kopt, user: Path) -> N
         (["claude", "--undo", "--http", "http://h/mcp"], "--undo"),
         (["claude", "--skill", "--http", "http://h/mcp"], "--skill writes no server's entry"),
         (["claude", "--skill", "--name", "kopt"], "--skill writes no server's entry"),
+        (["claude", "--skill", "--problems", "."], "--skill writes no server's entry"),
         (["claude", "--skill", "--", "--read-only"], "--skill writes no server's entry"),
         (["claude-desktop", "--skill"], "Claude Desktop reads no skills from a folder"),
         (["claude", "--skill", "--undo"], "nothing to undo"),

@@ -58,6 +58,7 @@ HOST = """
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Return a headless Chromium, without the sandbox that root cannot have."""
+    expect.set_options(timeout=30_000)  # a busy machine; what is there is seen at once
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
@@ -242,7 +243,7 @@ def test_view_of_a_job_shows_its_run_while_it_goes_on_and_stops_with_it(
             jobs.go.set()
         else:
             jobs.cancelled.add(job_id)
-        expect(view.locator("#connection")).to_have_text("run-1: as it stands", timeout=30_000)
+        expect(view.locator("#connection")).to_have_text("run-1: as it stands")
 
 
 def test_view_of_a_call_without_a_run_says_so(tmp_path: Path, browser: Browser) -> None:

@@ -9,6 +9,8 @@ from .errors import ToolError
 from .near_matches import near_matches
 from .plain_text import plain
 
+_SHOWN = 80
+"""Characters of an unknown name that a message repeats."""
 _ARCH = re.compile(r"sm_\d{2,3}[af]?")
 
 
@@ -89,8 +91,8 @@ def arch_named(text: str) -> str:
     if not _ARCH.fullmatch(text):
         known = [*load_gpus(), *sorted({gpu.arch for gpu in load_gpus().values()})]
         raise ToolError(
-            f"{plain(text)!r} is neither an architecture such as sm_90a nor a GPU such as H100; "
-            f"{near_matches(text, known)}"
+            f"{plain(text[:_SHOWN])!r} is neither an architecture such as sm_90a nor a GPU such as"
+            f" H100; {near_matches(text[:_SHOWN], known)}"
         )
     gpu_for_arch(text)
     return text

@@ -24,6 +24,11 @@ from .unit import entry_name
 
 _LENGTH = re.compile(r"E(\d+)")
 _ACCESS_HOOK = re.compile(r"__tsan_(unaligned_|volatile_)?(read|write)(\d+|_range)$")
+_FUNCTION = re.compile(r"^\s*\.type\s+([^\s,]+),\s*@function", re.MULTILINE)
+_ABOUT_ITSELF = re.compile(
+    r"\s*(?:\.(?:type|size|globl|weak|hidden|section|string|asci[iz])\s|[^\s:]+:\s*$)"
+)
+_NAME = re.compile(r"[A-Za-z_$][\w.$]*")
 _GUARD = "_ZGV"  # of a variable whose constructor does nothing; the runtime keeps it from running
 
 DYNAMIC_SHARED = "dynamic_smem"
@@ -66,7 +71,12 @@ class SimProgram(ProgramFacts):
 def read_program_facts(
     unit_object: Path, executable: Path, kernels: tuple[str, ...]
 ) -> ProgramFacts:
-    """Return the addresses in `executable` of what `unit_object` defines."""
+    """Return the addresses in `executable` of what `unit_object` defines.
+
+    Beside the object lies its assembly.
+    """
+    uncalled = _uncalled(unit_object.with_suffix(".s").read_text("utf-8"))
+    uncalled -= {entry_name(number) for number in range(len(kernels))}
     with unit_object.open("rb") as stream:
         elf = ELFFile(stream)
         defined = read_symbols(elf)
@@ -99,8 +109,30 @@ def read_program_facts(
                 rodata["sh_addr"],
                 data["sh_addr"] + data["sh_size"],
             ),
-            access_lines=source_lines(str(executable), _access_sites(elf, linked)),
+            access_lines=source_lines(
+                str(executable),
+                _outside(_access_sites(elf, linked), [symbols[name] for name in uncalled]),
+            ),
         )
+
+
+def _uncalled(assembly: str) -> set[str]:
+    """Return the functions that nothing refers to: bodies of what was inlined everywhere."""
+    names = set(_FUNCTION.findall(assembly))
+    used: set[str] = set()
+    for line in assembly.splitlines():
+        if not _ABOUT_ITSELF.match(line):
+            used.update(_NAME.findall(line))
+    return names - used
+
+
+def _outside(places: list[int], functions: list[TableSymbol]) -> list[int]:
+    """Return the places that lie in none of the functions."""
+    return [
+        place
+        for place in places
+        if not any(one.value < place <= one.value + one.size for one in functions)
+    ]
 
 
 def _access_sites(elf: ELFFile, symbols: list[TableSymbol]) -> list[int]:

@@ -84,3 +84,22 @@ def test_words_name_the_lines_of_a_full_check_that_passed() -> None:
     assert unexecuted_words(_result("full", ())) is None
     assert unexecuted_words(_result("quick", (12,))) is None
     assert unexecuted_words(_result("full", (12,), Status.INCORRECT)) is None
+
+
+def test_lines_of_a_function_that_is_inlined_everywhere_are_none(sim: Sim) -> None:
+    source = """#include <cuda_bf16.h>
+__device__ __nv_bfloat162 twice(__nv_bfloat162 x) {
+  const float2 g = __bfloat1622float2(x);
+  return __floats2bfloat162_rn(g.x * 2, g.y * 2);
+}
+extern "C" __global__ void k(const float* in, float* out) {
+  const __nv_bfloat162 v = __floats2bfloat162_rn(in[threadIdx.x], 1.0f);
+  if (v.x < __float2bfloat16(0.0f))
+    out[40] = 1;
+  out[threadIdx.x] = __bfloat1622float2(twice(v)).x;
+}
+"""
+    inputs = {"in": np.ones(32, np.float32)}
+    outputs = {"out": np.zeros(64, np.float32)}
+    case = SimCase(source, inputs=inputs, outputs=outputs, block=(32, 1, 1))
+    assert sim.execute(case).access_lines == {7: True, 9: False, 10: True}

@@ -16,7 +16,7 @@ from support.small_silu import KERNEL, write_small_silu
 from support.small_suites import write_suite, write_task
 
 SIM = ("--device", "sim")
-BARRIER = 'asm volatile("membar.gl;"); out_row[column] = '
+BARRIER = 'asm volatile("bar.sync 1, 32;"); out_row[column] = '
 
 
 @pytest.fixture

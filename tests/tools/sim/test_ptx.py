@@ -92,7 +92,7 @@ def test_votes_reductions_and_leaders(sim: Sim) -> None:
         'asm volatile("{.reg .pred p; setp.lt.u32 p, %1, 5; vote.sync.ballot.b32 %0, p, -1;}"'
         ' : "=r"(ballot) : "r"(threadIdx.x));\n'
         'asm volatile("redux.sync.add.s32 %0, %1, 0xffffffff;" : "=r"(sum) : "r"(threadIdx.x));\n'
-        'asm volatile("{.reg .pred p; elect.sync %0|p, 0xffffffff; selp.u32 %1, 1, 0, p;}"'
+        'asm volatile("{.reg .pred %%p; elect.sync %0|%%p, -1; selp.u32 %1, 1, 0, %%p;}"'
         ' : "=r"(leader), "=r"(chosen));\n'
         "out[threadIdx.x] = ballot; out[32 + threadIdx.x] = sum; out[64 + threadIdx.x] = leader;\n"
         "out[96 + threadIdx.x] = chosen;"

@@ -91,9 +91,7 @@ def _multiply_add(one: PtxInstruction, values: Values) -> str:
 def _pairwise(one: PtxInstruction, values: Values) -> str:
     """add, mul, fma of type f32x2: two floats in 64 bits."""
     only(one, "rn")
-    to, *sources = one.operands
-    if len(sources) != (3 if one.opcode == "fma" else 2):
-        raise PtxError(f"{one.opcode} with {len(sources)} sources")
+    to, *sources = operands(one, 4 if one.opcode == "fma" else 3)
     name = "fmaf" if one.opcode == "fma" else _ROUNDED[one.opcode]
     read = [f"kopt_sim::ptx_as<float2>({values.bits(text, 'b64')})" for text in sources]
     parts = (", ".join(f"{text}.{part}" for text in read) for part in "xy")
@@ -132,7 +130,8 @@ def _of_one(one: PtxInstruction, values: Values) -> str:
     if kind in _PACKED:
         return values.write(to, f"{_half(one.opcode, kind)}({a})")
     if kind.startswith("f"):
-        return values.write(to, f"-{a}" if one.opcode == "neg" else f"fabs({a})")
+        absolute = "fabsf" if kind == "f32" else "fabs"
+        return values.write(to, f"-{a}" if one.opcode == "neg" else f"{absolute}({a})")
     negated = _wrapped(kind, "-", f"{TYPES[kind]}{{0}}", a)
     return values.write(to, negated if one.opcode == "neg" else f"({a} < 0 ? {negated} : {a})")
 

@@ -6,7 +6,7 @@ makes) is not among them: it stays as it is, and the simulator refuses it by nam
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kopt.kernels.source_lexer import LogicalLine, Token, logical_lines
 
@@ -16,6 +16,7 @@ _ESCAPES = {"\\n": "\n", "\\t": "\t", '\\"': '"', "\\\\": "\\", "\\r": "\r"}
 _ESCAPE = re.compile(r"\\.")
 _CONSTRAINT = re.compile(r'"([=+]?)([rlfdhn])"')
 _OPENING, _CLOSING = "([{", ")]}"
+_SPLICE = re.compile(r"\\[ \t\v\f]*\n")
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class AsmStatement:
     """The PTX, with its escapes resolved and its parts joined."""
     operands: tuple[AsmOperand, ...]
     """%0, %1, ...: the outputs, then the inputs."""
+    replaced: frozenset[str] = frozenset()
+    """Names that the preprocessor may replace in it: macros, and parameters of its own macro."""
 
 
 def asm_statements(source: str) -> Iterator[AsmStatement]:
@@ -50,45 +53,69 @@ def asm_statements(source: str) -> Iterator[AsmStatement]:
     None of a source that gives one of the words another meaning.
     """
     lines = logical_lines(source)
-    if any(_defines_a_word(line) for line in lines):
+    heads = [_macro_head(line) for line in lines if line.is_directive]
+    if any(name in _WORDS | _QUALIFIERS for head in heads for name in head):
         return
-    for tokens in _stretches(lines):
+    macros = frozenset(head[0] for head in heads if head)
+    for tokens, parameters in _stretches(lines):
+        partners, names, done = _partners(tokens), macros | parameters, 0
         for place, token in enumerate(tokens):
-            if token.text in _WORDS:
-                found = _statement(source, tokens, place)
-                if found is not None:
-                    yield found
+            first = _behind_words(tokens, place) if token.text in _WORDS else 0
+            if place < done or first not in partners:
+                continue
+            done = partners[first]
+            found = _statement(source, tokens[place], tokens[first : done + 1])
+            if found is not None:
+                yield replace(found, replaced=names)
 
 
-def _defines_a_word(line: LogicalLine) -> bool:
-    words = [token.text for token in line.tokens[1:3]]
-    return line.is_directive and words[:1] == ["define"] and words[-1] in _WORDS | _QUALIFIERS
+def _macro_head(line: LogicalLine) -> list[str]:
+    """Return the name that a line defines, then the parameters; nothing of another line."""
+    words = [token.text for token in line.tokens[1:]]
+    if words[:1] != ["define"]:
+        return []
+    is_listed = words[2:3] == ["("] and ")" in words
+    return [*words[1:2], *(words[3 : words.index(")")] if is_listed else ())]
 
 
-def _stretches(lines: Sequence[LogicalLine]) -> Iterator[list[Token]]:
-    """Yield the tokens between directives, and those of each directive."""
+def _stretches(lines: Sequence[LogicalLine]) -> Iterator[tuple[list[Token], frozenset[str]]]:
+    """Yield the tokens between directives, and those of each directive with its parameters."""
     between: list[Token] = []
     for line in lines:
         if line.is_directive:
-            yield between
-            yield list(line.tokens)
+            yield between, frozenset()
+            yield list(line.tokens), frozenset(_macro_head(line)[1:])
             between = []
         else:
             between += line.tokens
-    yield between
+    yield between, frozenset()
 
 
-def _statement(source: str, tokens: Sequence[Token], place: int) -> AsmStatement | None:
-    first = place + 1
-    while first < len(tokens) and tokens[first].text in _QUALIFIERS:
-        first += 1
-    if first >= len(tokens) or tokens[first].text != "(":
-        return None
-    last = _closing(tokens, first)
-    if last is None:
-        return None
-    parts = _split(tokens[first + 1 : last], ":")
-    if len(parts) > 4 or not parts[0] or any(one.kind != "string" for one in parts[0]):
+def _partners(tokens: Sequence[Token]) -> dict[int, int]:
+    """Return where each bracket that is closed is closed."""
+    partners: dict[int, int] = {}
+    opened: list[int] = []
+    for place, token in enumerate(tokens):
+        if token.kind == "punctuation" and token.text in _OPENING:
+            opened.append(place)
+        elif token.kind == "punctuation" and token.text in _CLOSING and opened:
+            partners[opened.pop()] = place
+    return partners
+
+
+def _behind_words(tokens: Sequence[Token], place: int) -> int:
+    """Return the place behind `asm` and its qualifiers."""
+    place += 1
+    while place < len(tokens) and tokens[place].text in _QUALIFIERS:
+        place += 1
+    return place
+
+
+def _statement(source: str, word: Token, tokens: Sequence[Token]) -> AsmStatement | None:
+    """Return what begins with `word`, and has these tokens from bracket to bracket."""
+    parts = _split(tokens[1:-1], ":")
+    is_text = bool(parts[0]) and all(one.kind == "string" for one in parts[0])
+    if tokens[0].text != "(" or len(parts) > 4 or not is_text:
         return None
     texts = [_resolved(one.text) for one in parts[0]]
     outputs, inputs = (_operands(source, part) for part in [*parts[1:3], [], []][:2])
@@ -96,19 +123,8 @@ def _statement(source: str, tokens: Sequence[Token], place: int) -> AsmStatement
         return None
     if any(not one.is_written for one in outputs) or any(one.is_written for one in inputs):
         return None
-    end = tokens[last].offset + 1
     text = "".join(text or "" for text in texts)
-    return AsmStatement(tokens[place].offset, end, text, (*outputs, *inputs))
-
-
-def _closing(tokens: Sequence[Token], opening: int) -> int | None:
-    depth = 0
-    for place in range(opening, len(tokens)):
-        if tokens[place].kind == "punctuation":
-            depth += (tokens[place].text in _OPENING) - (tokens[place].text in _CLOSING)
-            if depth == 0:
-                return place
-    return None
+    return AsmStatement(word.offset, tokens[-1].offset + 1, text, (*outputs, *inputs))
 
 
 def _split(tokens: Sequence[Token], mark: str) -> list[list[Token]]:
@@ -134,18 +150,23 @@ def _operands(source: str, tokens: Sequence[Token]) -> tuple[AsmOperand, ...] | 
         named = _CONSTRAINT.fullmatch(part[0].text) if part else None
         if named is None or len(part) < 4 or part[1].text != "(":
             return None
-        if _closing(part, 1) != len(part) - 1:
+        if _partners(part).get(1) != len(part) - 1 or not all(map(_is_plain, part[2:-1])):
             return None
-        expression = source[part[1].offset + 1 : part[-1].offset]
+        expression = _SPLICE.sub("", source[part[1].offset + 1 : part[-1].offset])
         if "//" in expression or "/*" in expression:
             return None
         is_written = named[1] != ""
-        found.append(AsmOperand(named[2], named[1] != "=", is_written, _one_line(expression)))
+        one_line = expression.replace("\n", " ")
+        found.append(AsmOperand(named[2], named[1] != "=", is_written, one_line))
     return tuple(found)
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.replace("\\\n", " ").split())
+def _is_plain(token: Token) -> bool:
+    """Whether a token of an expression is the same on another line and inside of a block.
+
+    A statement in an expression may leave a loop, and a string may hold ends of lines.
+    """
+    return token.kind != "string" and token.text not in (";", "__LINE__")
 
 
 def _resolved(literal: str) -> str | None:

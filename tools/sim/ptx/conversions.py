@@ -6,7 +6,7 @@ Source:
 
 from .handlers import Handler, operands
 from .ptx_text import PtxError, PtxInstruction
-from .values import INTEGERS, TYPES, Values
+from .values import INTEGERS, TYPES, Values, widened
 
 _TO_INTEGER = {"rni": "rn", "rzi": "rz", "rmi": "rd", "rpi": "ru"}
 _INTEGER_NAMES = {"s32": "int", "u32": "uint", "s64": "ll", "u64": "ull"}
@@ -22,9 +22,10 @@ _PAIRS = {
 
 def _convert(one: PtxInstruction, values: Values) -> str:
     """cvt, between the formats that kernels convert."""
-    if len(one.modifiers) < 2:
+    words = [word for word in one.modifiers if word != "ftz"]
+    if len(words) < 2:
         raise PtxError("cvt without two types")
-    *how, to_kind, from_kind = (word for word in one.modifiers if word != "ftz")
+    *how, to_kind, from_kind = words
     if to_kind in _PAIRS and from_kind == "f32":
         return _pair(one, values, how, to_kind)
     to, source = operands(one, 2)
@@ -33,7 +34,7 @@ def _convert(one: PtxInstruction, values: Values) -> str:
     call = _call(to_kind, from_kind, how)
     if call is None:
         raise PtxError(f"cvt.{'.'.join(one.modifiers)}")
-    return values.write(to, f"{call}({values.read(source, from_kind)})")
+    return values.write(to, widened(f"{call}({values.read(source, from_kind)})", to_kind))
 
 
 def _call(to_kind: str, from_kind: str, how: list[str]) -> str | None:

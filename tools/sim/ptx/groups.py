@@ -34,7 +34,7 @@ def _fence(one: PtxInstruction, _: Values) -> str:
     match one.modifiers:
         case ("mbarrier_init", *_):
             return ""
-        case ("proxy", "async", *_):
+        case ("proxy", "async", *space) if space in ([], ["shared::cta"]):
             return "kopt_sim_proxy_fence();"
         case (*order, scope) if scope in scopes and order in ([], ["acq_rel"], ["sc"]):
             return scopes[scope]

@@ -11,13 +11,13 @@ IGNORED = frozenset({"ftz", "volatile", "aligned", "noftz"})
 """Modifiers that change nothing here: denormal numbers are kept, and no access is left out."""
 
 
-def operands(one: PtxInstruction, count: int) -> tuple[str, ...]:
-    """Return the operands of an instruction that has `count` of them.
+def operands(one: PtxInstruction, *counts: int) -> tuple[str, ...]:
+    """Return the operands of an instruction that may have so many of them.
 
     Raises:
         PtxError: It has another number.
     """
-    if len(one.operands) != count:
+    if len(one.operands) not in counts:
         raise PtxError(f"{one.opcode} with {len(one.operands)} operands")
     return one.operands
 

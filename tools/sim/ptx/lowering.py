@@ -3,7 +3,9 @@
 A statement of which one instruction is not known here stays too, and the simulator refuses it.
 """
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from .arithmetic import ARITHMETIC
 from .asm_statement import AsmOperand, AsmStatement, asm_statements
@@ -14,7 +16,11 @@ from .ptx_text import PtxError, PtxInstruction, PtxLabel, PtxText, read_ptx
 from .values import Values
 from .words import WORDS
 
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _HANDLERS = ARITHMETIC | WORDS | CONVERSIONS | MEMORY | GROUPS
+
+_UNWRITTEN = "0xfeedfacefeedfaceull"
+"""A register that nothing was written to: no value that a kernel counts on."""
 
 
 def lower_ptx(source: str) -> str:
@@ -25,39 +31,36 @@ def lower_ptx(source: str) -> str:
     done = 0
     for statement in asm_statements(source):
         code = lowered(statement)
-        if code is not None and statement.start >= done:
-            replaced = source[statement.start : statement.end]
-            parts += [source[done : statement.start], code, _line_ends(replaced)]
+        if code is not None:
+            # Spliced, so that a directive goes on behind a comment with ends of lines.
+            line_ends = "\\\n" * source.count("\n", statement.start, statement.end)
+            parts += [source[done : statement.start], code, line_ends]
             done = statement.end
     return "".join((*parts, source[done:]))
 
 
 def lowered(statement: AsmStatement) -> str | None:
     """Return a statement as C++ on one line; None if it is not understood."""
+    bare = tuple(replace(one, expression="") for one in statement.operands)
     try:
-        return _code(statement)
+        own_words = set(_NAME.findall(_code(replace(statement, operands=bare))))
+        return None if own_words & statement.replaced else _code(statement)
     except PtxError:
         return None
-
-
-def _line_ends(text: str) -> str:
-    """Return as many line ends as `text` has, spliced where its own are."""
-    return "".join(
-        "\\\n" if line.rstrip(" \t\r").endswith("\\") else "\n" for line in text.split("\n")[:-1]
-    )
 
 
 def _code(statement: AsmStatement) -> str:
     ptx = read_ptx(statement.text)
     numbered = {f"%{n}": f"kopt_ptx_{n}" for n in range(len(statement.operands))}
     own = {name: f"kopt_ptx_r_{_plain(name)}" for name in ptx.registers}
-    values = Values(numbered | own)
+    predicates = frozenset(name for name, kind in ptx.registers.items() if kind == "pred")
+    values = Values(numbered | own, predicates)
     lines = [f"__label__ {', '.join(map(_label, ptx.labels))};"] if ptx.labels else []
     lines += [_entered(n, one) for n, one in enumerate(statement.operands)]
-    lines += [f"std::uint64_t {name} = 0;" for name in own.values()]
+    lines += [f"std::uint64_t {name} = {_UNWRITTEN};" for name in own.values()]
     lines += _steps(ptx, values)
     lines += [
-        f"kopt_sim::ptx_out_{one.kind}({one.expression}, kopt_ptx_{n});"
+        f"kopt_sim::ptx_out_{one.kind}(kopt_ptx_place_{n}, kopt_ptx_{n});"
         for n, one in enumerate(statement.operands)
         if one.is_written
     ]
@@ -65,10 +68,13 @@ def _code(statement: AsmStatement) -> str:
 
 
 def _entered(number: int, operand: AsmOperand) -> str:
-    name = f"kopt_ptx_{number}"
+    """Return what evaluates an operand, once, before the first instruction."""
+    name, place = f"kopt_ptx_{number}", f"kopt_ptx_place_{number}"
+    bound = f"auto& {place} = ({operand.expression}); " if operand.is_written else ""
     if not operand.is_read:
-        return f"std::uint64_t {name} = 0;"
-    return f"std::uint64_t {name} = kopt_sim::ptx_in_{operand.kind}({operand.expression});"
+        return f"{bound}std::uint64_t {name} = {_UNWRITTEN};"
+    read = place if operand.is_written else operand.expression
+    return f"{bound}std::uint64_t {name} = kopt_sim::ptx_in_{operand.kind}({read});"
 
 
 def _steps(ptx: PtxText, values: Values) -> Iterator[str]:

@@ -6,7 +6,7 @@ Source:
 
 from .handlers import Handler, operands, type_of
 from .ptx_text import PtxError, PtxInstruction
-from .values import BITS, TYPES, Values, elements
+from .values import BITS, TYPES, Values, elements, widened
 
 _SPACES = frozenset({"global", "shared", "shared::cta", "const"})
 _SCOPES = frozenset({"cta", "cluster", "gpu", "sys"})
@@ -63,19 +63,14 @@ def _load(one: PtxInstruction, values: Values) -> str:
     if order:
         value = f"kopt_sim::ptx_load_volatile<{name}>({address})"
         fence = " __threadfence();" if order == "acquire" else ""
-        return values.write(to[0], _widened(value, kind)) + fence
+        return values.write(to[0], widened(value, kind)) + fence
     size = count * BITS[kind] // 8
     parts = (
-        values.write(part, _widened(f"kopt_ptx_vector.get<{name}>({n})", kind))
+        values.write(part, widened(f"kopt_ptx_vector.get<{name}>({n})", kind))
         for n, part in enumerate(to)
     )
     loaded = f"const auto kopt_ptx_vector = kopt_sim::ptx_load<{size}>({address});"
     return f"{{ {loaded} {' '.join(parts)} }}"
-
-
-def _widened(value: str, kind: str) -> str:
-    """Signed elements fill their register, which may be wider, with the sign."""
-    return f"static_cast<std::int64_t>({value})" if kind in ("s8", "s16", "s32") else value
 
 
 def _store(one: PtxInstruction, values: Values) -> str:
@@ -106,7 +101,7 @@ def _atomic(one: PtxInstruction, values: Values) -> str:
     known = _SPACES | _SCOPES | _ORDERS
     names = [word for word in one.modifiers[:-1] if word not in known and not _is_hint(word)]
     is_red = one.opcode == "red"
-    to, *sources = ("_", *one.operands) if is_red else one.operands
+    to, *sources = ("_", *operands(one, 2)) if is_red else operands(one, 3, 4)
     if kind not in _ATOMIC_TYPES or len(names) != 1 or "volatile" in one.modifiers:
         raise PtxError(f"{one.opcode}.{'.'.join(one.modifiers)}")
     address, *given = sources
@@ -161,9 +156,11 @@ def _copy(one: PtxInstruction, values: Values) -> str:
 
 
 def _async_copy(one: PtxInstruction, values: Values) -> str:
-    to, source, size, *more = one.operands
-    if len(more) > 1 or any("L2::cache_hint" in word for word in one.modifiers):
+    to, source, size, *more = operands(one, 3, 4)
+    if any("L2::cache_hint" in word for word in one.modifiers):
         raise PtxError("cp.async with a cache policy")
+    if "cg" in one.modifiers and size.isdigit() and size != "16":
+        raise PtxError(f"cp.async.cg of {size} bytes")
     given = values.read(more[0] if more else size, "u32")
     places = f"{values.pointer(to, 'void*')}, {values.pointer(source, 'const void*')}"
     return (
@@ -208,7 +205,7 @@ def _address(one: PtxInstruction, values: Values) -> str:
 def _nothing(one: PtxInstruction, values: Values) -> str:
     """prefetch, applypriority, createpolicy, setmaxnreg: no value depends on them."""
     if one.opcode == "createpolicy":
-        return values.write(one.operands[0], "std::uint64_t{0}")
+        return values.write(operands(one, 1, 2, 4)[0], "std::uint64_t{0}")
     return ""
 
 

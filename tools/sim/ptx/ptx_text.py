@@ -5,14 +5,15 @@ Source:
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _REGISTERS = re.compile(r"\.reg\s*\.(\w+)\s+(.+)", re.DOTALL)
-_NAME = r"[A-Za-z_$%][\w$]*"
+_NAME = r"%{0,2}[A-Za-z_$][\w$]*"
 _LABEL = re.compile(rf"\s*({_NAME})\s*:(?!:)")
 _INSTRUCTION = re.compile(
-    rf"(?:@(?P<negated>!?)(?P<guard>%?{_NAME}|%\d+)\s+)?(?P<opcode>[a-z]\w*(?:[.:]+\w+)*)\s*"
+    rf"(?:@(?P<negated>!?)(?P<guard>{_NAME}|%\d+)\s+)?(?P<opcode>[a-z]\w*(?:[.:]+\w+)*)\s*"
     r"(?P<operands>.*)",
     re.DOTALL,
 )
@@ -47,8 +48,8 @@ class PtxLabel:
 class PtxText:
     """The text of one statement."""
 
-    registers: tuple[str, ...]
-    """The names that it declares."""
+    registers: Mapping[str, str]
+    """The names that it declares, with their types."""
     steps: tuple[PtxInstruction | PtxLabel, ...]
 
     @property
@@ -63,9 +64,10 @@ def read_ptx(text: str) -> PtxText:
     Raises:
         PtxError: It is not understood.
     """
-    registers: list[str] = []
+    registers: list[tuple[str, str]] = []
     steps: list[PtxInstruction | PtxLabel] = []
-    for piece in _pieces(_COMMENT.sub(" ", text)):
+    pieces = _pieces(_COMMENT.sub(" ", text))
+    for number, piece in enumerate(pieces, 1):
         rest = piece
         while match := _LABEL.match(rest):
             steps.append(PtxLabel(match[1]))
@@ -73,16 +75,20 @@ def read_ptx(text: str) -> PtxText:
         rest = rest.strip()
         if not rest:
             continue
+        if number == len(pieces):
+            raise PtxError("an instruction without a semicolon")
         declared = _REGISTERS.fullmatch(rest)
         if declared is not None:
-            registers += [name.strip() for name in declared[2].split(",")]
+            registers += [(name.strip(), declared[1]) for name in declared[2].split(",")]
         else:
             steps.append(_instruction(rest))
-    if len(set(registers)) != len(registers) or not all(
-        re.fullmatch(_NAME, name) for name in registers
-    ):
+    found = PtxText(dict(registers), tuple(steps))
+    names = [name for name, _ in registers]
+    if len(found.registers) != len(names) or not all(re.fullmatch(_NAME, one) for one in names):
         raise PtxError("registers that are declared twice, or by a count")
-    return PtxText(tuple(registers), tuple(steps))
+    if len(set(found.labels)) != len(found.labels):
+        raise PtxError("a label that stands twice")
+    return found
 
 
 def _pieces(text: str) -> list[str]:
@@ -90,22 +96,25 @@ def _pieces(text: str) -> list[str]:
 
     A brace opens a block where an instruction may begin, and a vector elsewhere.
     """
-    pieces: list[str] = [""]
-    vector = False
+    pieces: list[list[str]] = [[]]
+    vector, begins, depth = False, True, 0
     for letter in text:
-        begins = not pieces[-1].strip() or pieces[-1].rstrip().endswith(":")
-        if letter == "{" and begins:
+        if letter in "{}" and begins:
+            depth += 1 if letter == "{" else -1
+            if depth < 0:
+                break
             continue
         if letter == "}" and not vector:
-            if not begins:
-                raise PtxError("a block that ends within an instruction")
-            continue
+            raise PtxError("a block that ends within an instruction")
         vector = (vector or letter == "{") and letter != "}"
+        begins = begins if letter.isspace() else letter in ":;"
         if letter == ";":
-            pieces.append("")
+            pieces.append([])
         else:
-            pieces[-1] += letter
-    return pieces
+            pieces[-1].append(letter)
+    if depth != 0:
+        raise PtxError("a block that is not closed, or closed twice")
+    return ["".join(piece) for piece in pieces]
 
 
 def _instruction(text: str) -> PtxInstruction:

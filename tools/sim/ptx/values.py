@@ -78,6 +78,8 @@ class Values:
 
     names: Mapping[str, str]
     """The C++ variable of each register and operand: `%0`, `p`."""
+    predicates: frozenset[str] = frozenset()
+    """Those among them that are predicates."""
 
     def variable(self, operand: str) -> str:
         """Return the variable of a register.
@@ -97,6 +99,8 @@ class Values:
             PtxError: It is something else.
         """
         if operand in self.names:
+            if (operand in self.predicates) != (kind == "pred"):
+                raise PtxError(f"{operand} as {kind}")
             return self.names[operand]
         if operand.startswith("%"):
             name = operand.lstrip("%")
@@ -112,6 +116,8 @@ class Values:
     def predicate(self, operand: str) -> str:
         """Return a predicate, negated by a `!`, as a C++ condition."""
         negated, name = ("!", operand[1:]) if operand.startswith("!") else ("", operand)
+        if name not in self.predicates:
+            raise PtxError(f"{name} is no predicate")
         return f"{negated}kopt_sim::ptx_as<bool>({self.variable(name)})"
 
     def pointer(self, operand: str, kind: str) -> str:
@@ -127,6 +133,11 @@ class Values:
         if operand == "_":
             return f"static_cast<void>({value});"
         return f"{self.variable(operand)} = kopt_sim::ptx_bits({value});"
+
+
+def widened(value: str, kind: str) -> str:
+    """Return a value that fills its register, which may be wider, with its sign."""
+    return f"static_cast<std::int64_t>({value})" if kind in ("s8", "s16", "s32") else value
 
 
 def elements(operand: str) -> list[str]:

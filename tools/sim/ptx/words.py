@@ -61,7 +61,7 @@ def _of_words(one: PtxInstruction, values: Values) -> str:
     """lop3, prmt, bfe, bfi, popc, clz, brev."""
     kind = type_of(one, "b32", "b64", "u32", "s32", "u64", "s64")
     only(one)
-    to, *sources = one.operands
+    to, *sources = operands(one, 2, 4, 5)
     same = [values.read(text, kind) for text in sources]
     counts = [values.read(text, "u32") for text in sources]
     match one.opcode, len(sources), BITS[kind]:

@@ -48,6 +48,8 @@ _BY_ERROR: dict[str, tuple[FailureKind, int | None]] = {
     "server_error": ("time", None),
 }
 _UNKNOWN: tuple[FailureKind, int | None] = ("us", None)
+_LATEST_S = 1e11
+"""The end of the times that are taken for one, seconds since 1970."""
 _TIMED_OUT = (408, 504, 524)  # the service had begun to work on the call
 
 
@@ -104,8 +106,7 @@ class ClaudeCode:
 
     def _refuse_tools(self, begun: Document) -> None:
         """Refuse a client that offers its model more than the tool for the answer."""
-        tools = cast(list[object], begun.get("tools") or [])
-        servers = cast(list[object], begun.get("mcp_servers") or [])
+        tools, servers = _listed(begun.get("tools")), _listed(begun.get("mcp_servers"))
         if servers or any(one != _ANSWER_TOOL for one in tools):
             offered = ", ".join(map(str, (*tools, *servers)))
             what = f"offers tools of its own ({offered}), which kopt asks it not to: update it"
@@ -165,6 +166,11 @@ class ClaudeCode:
         return failure
 
 
+def _listed(value: object) -> list[object]:
+    """Return what a list holds; something else, if it is anything, as its only member."""
+    return cast(list[object], value) if isinstance(value, list) else [value] if value else []
+
+
 def _message(turn: Turn) -> str:
     """Return the conversation as one message: blocks, so that the provider's cache finds them."""
     content = [{"type": "text", "text": text} for text in turn.texts]
@@ -209,7 +215,7 @@ def _reset_s(told: list[Document]) -> float | None:
     for event in reversed(told):
         match event:
             case {"rate_limit_info": {"status": "rejected", "resetsAt": int(at) | float(at)}}:
-                return max(0.0, at - time.time())
+                return max(0.0, min(at, _LATEST_S) - time.time())
             case {"api_error": "usage_limit_reached"}:
                 return UNTIL_TOMORROW_S
             case _:

@@ -19,6 +19,8 @@ Document = dict[str, Any]
 Stop = Literal["said", "max_tokens", "refusal"]
 MOST_SAID = 600
 """Characters that are kept of what a client says of a failure."""
+MOST_JUDGED = 20 * MOST_SAID
+"""Characters that are searched for tokens: more than are kept, so that none is cut in two."""
 UNTIL_TOMORROW_S = 2 * LONGEST_WAIT_S
 """A wait that no call waits: the run is paused instead."""
 
@@ -63,7 +65,7 @@ class HeadlessClient(Protocol):
 def events(output: str) -> list[Document]:
     """Return the JSON objects among the lines of a client's output; other lines say nothing."""
     found: list[Document] = []
-    for line in output.splitlines():
+    for line in output.split("\n"):  # and at nothing else, which JSON may hold as it is
         try:
             event: object = json.loads(line)
         except (ValueError, RecursionError):
@@ -77,7 +79,8 @@ def failed(
     provider: Provider, kind: FailureKind, what: str, *, may_cost: bool = False
 ) -> CallFailed:
     """Return that a client gave no answer, in words fit to be kept and shown: without a token."""
-    message = plain_beginning(without_tokens(f"{NAMES[provider]} {what}"), MOST_SAID)
+    told = without_tokens(f"{NAMES[provider]} {what[:MOST_JUDGED]}")
+    message = plain_beginning(told, MOST_SAID)
     return CallFailed(kind=kind, message=message, may_cost=may_cost)
 
 

@@ -21,7 +21,16 @@ from kopt.search.models.errors import CallFailed
 from kopt.search.models.model import ModelRequest, Usage
 
 from .bounded_process import Ended, ProgramStart
-from .client import UNTIL_TOMORROW_S, Document, Said, ended_early, events, failed, tokens
+from .client import (
+    MOST_JUDGED,
+    UNTIL_TOMORROW_S,
+    Document,
+    Said,
+    ended_early,
+    events,
+    failed,
+    tokens,
+)
 from .installed import InstalledClient
 from .turn import Turn
 
@@ -128,6 +137,7 @@ class Codex:
 
     def _told(self, said: str) -> CallFailed:
         """Return the failure that Codex tells in words; it has no codes for them."""
+        said = said[:MOST_JUDGED]
         lower = said.lower()
         what = f"has no answer: {said}"
         if "usage limit" in lower:

@@ -39,7 +39,10 @@ class HeadlessModel:
         """
         begun_s, turn = time.monotonic(), Turn(request)
         try:
-            with tempfile.TemporaryDirectory(prefix="kopt-turn-") as name:
+            # What is left of a folder that cannot be deleted costs no answer.
+            with tempfile.TemporaryDirectory(
+                prefix="kopt-turn-", ignore_cleanup_errors=True
+            ) as name:
                 folder = Path(name)
                 (folder / "work").mkdir()
                 ended = run_bounded(self.client.invocation(turn, folder), self.halt, self.limits)
@@ -49,7 +52,7 @@ class HeadlessModel:
         said = self.client.read(request, ended)
         try:
             return _reply(turn, said, time.monotonic() - begun_s)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             what = f"says what cannot be kept: {error}"
             raise failed(self.client.provider, "us", what, may_cost=True) from error
 

@@ -9,6 +9,8 @@ import re
 from kopt.kernels.record import Diagnostic, source_excerpt
 from kopt.kernels.source_lexer import LogicalLine, Token, logical_lines
 
+from .ptx.lowering import unknown_instruction
+
 _ON_A_GPU = "only a GPU can run it: check with --device cuda:0"
 # The first entry that an instruction begins with says what to write.
 _INSTEAD = (
@@ -28,6 +30,7 @@ _INSTEAD = (
     ("cvt.rn.satfinite.e4m3", "__nv_cvt_float2_to_fp8x2"),
     ("cvt.rn.satfinite.e5m2", "__nv_cvt_float2_to_fp8x2"),
     ("cvt.rn.bf16x2", "__floats2bfloat162_rn(low, high)"),
+    ("cvt.rn.f16x2.e", "__nv_cvt_fp8x2_to_halfraw2 of cuda_fp8.h"),
     ("cvt.rn.f16x2", "__floats2half2_rn(low, high)"),
     ("cvt.", "the conversions of cuda_bf16.h, cuda_fp16.h and cuda_fp8.h, or a cast"),
     ("prmt.", "__byte_perm(x, y, selector)"),
@@ -155,7 +158,7 @@ def _instead(instruction: str) -> str:
 
 
 def _statements(source: str) -> list[tuple[int, str]]:
-    """Return the line and the first instruction of each `asm` statement, "" for a barrier."""
+    """Return the line and the instruction to name of each `asm` statement, "" for a barrier."""
     found: list[tuple[int, str]] = []
     for line in logical_lines(source):
         found += _of_line(source, line)
@@ -181,6 +184,8 @@ def _first(source: str, line: LogicalLine, place: int) -> str:
 
 
 def _instruction(text: str) -> str:
+    """Return the first instruction that the simulator does not know, else the first."""
+    text = text[max(0, text.find(unknown_instruction(text))) :]
     match = _INSTRUCTION.search(text)
     if match is not None:
         behind = text[match.end() :].split()

@@ -7,6 +7,7 @@ import pytest
 
 from kopt.kernels.status import Status
 from kopt.tools.sim.ptx.lowering import lower_ptx
+from kopt.tools.sim.refusals import explain_assembly
 from support.sim_run import Sim, SimCase, line_of
 
 KERNEL = 'extern "C" __global__ void k'
@@ -206,6 +207,12 @@ def test_refused_instruction_is_named_beside_others_that_run(sim: Sim) -> None:
     case = SimCase(source, outputs={"out": np.zeros(64, np.int32)}, block=(64, 1, 1))
     found = sim.fault(case, Status.UNSUPPORTED_ON_SIM)
     assert "bar.sync" in found.message and found.line == line_of(source, "// named")
+
+
+def test_the_unknown_among_known_instructions_is_named() -> None:
+    text = "{.reg .b16 a, b; mov.b32 {a, b}, %0; cvt.rn.f16x2.e4m3x2 %0, a;}"
+    refused = explain_assembly(f'void f() {{ asm volatile("{text}" : "+r"(a)); }}', 1)
+    assert "cvt.rn.f16x2.e4m3x2" in refused.message and "cuda_fp8.h" in (refused.hint or "")
 
 
 def test_text_in_comments_and_strings_is_no_statement() -> None:

@@ -4,7 +4,7 @@ A statement of which one instruction is not known here stays too, and the simula
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from .arithmetic import ARITHMETIC
@@ -17,6 +17,7 @@ from .values import Values
 from .words import WORDS
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_OPERAND = re.compile(r"%\d+")
 _HANDLERS = ARITHMETIC | WORDS | CONVERSIONS | MEMORY | GROUPS
 
 _UNWRITTEN = "0xfeedfacefeedfaceull"
@@ -49,15 +50,35 @@ def lowered(statement: AsmStatement) -> str | None:
         return None
 
 
-def _code(statement: AsmStatement) -> str:
-    ptx = read_ptx(statement.text)
-    numbered = {f"%{n}": f"kopt_ptx_{n}" for n in range(len(statement.operands))}
+def unknown_instruction(text: str) -> str:
+    """Return the first instruction of a statement's text that is not understood; empty: none."""
+    try:
+        ptx = read_ptx(text)
+    except PtxError:
+        return ""
+    values = _values(ptx, set(_OPERAND.findall(text)))
+    for step in ptx.steps:
+        try:
+            list(_steps(replace(ptx, steps=(step,)), values))
+        except PtxError:
+            if isinstance(step, PtxInstruction) and step.opcode != "bra":
+                return ".".join((step.opcode, *step.modifiers))
+    return ""
+
+
+def _values(ptx: PtxText, operands: Iterable[str]) -> Values:
+    numbered = {name: f"kopt_ptx_{name[1:]}" for name in operands}
     own = {name: f"kopt_ptx_r_{_plain(name)}" for name in ptx.registers}
     predicates = frozenset(name for name, kind in ptx.registers.items() if kind == "pred")
-    values = Values(numbered | own, predicates)
+    return Values(numbered | own, predicates)
+
+
+def _code(statement: AsmStatement) -> str:
+    ptx = read_ptx(statement.text)
+    values = _values(ptx, (f"%{n}" for n in range(len(statement.operands))))
     lines = [f"__label__ {', '.join(map(_label, ptx.labels))};"] if ptx.labels else []
     lines += [_entered(n, one) for n, one in enumerate(statement.operands)]
-    lines += [f"std::uint64_t {name} = {_UNWRITTEN};" for name in own.values()]
+    lines += [f"std::uint64_t {values.names[name]} = {_UNWRITTEN};" for name in ptx.registers]
     lines += _steps(ptx, values)
     lines += [
         f"kopt_sim::ptx_out_{one.kind}(kopt_ptx_place_{n}, kopt_ptx_{n});"

@@ -185,6 +185,9 @@ def test_macro_of_a_statement_works_in_each_place(sim: Sim) -> None:
         'asm("add.u32 %0, %1, %2;" : "=r"(a) : "r"(a));',
         'asm("vadd.u32.u32.u32 %0, %1, %1;" : "=r"(a) : "r"(a));',
         'asm("add.rm.f32 %0, %1, %1;" : "=f"(f) : "f"(f));',
+        'asm("ld.shared.u32 %0, [%1];" : "=r"(a) : "l"(p));',
+        'asm("ld.global.u32 %0, [%1];" : "=r"(a) : "r"(b));',
+        'asm volatile("st.u32 [%0], %1;" :: "r"(b), "r"(a));',
     ],
 )
 def test_what_is_not_known_stays_as_it_is(statement: str) -> None:

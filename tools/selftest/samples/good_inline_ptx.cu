@@ -7,7 +7,7 @@ launch:
     block: 256
     args: [input, out, H]
 */
-// sample: kernel=silu_and_mul_b8xh14336 status=passed level=quick
+// sample: kernel=silu_and_mul_b8xh14336 status=passed level=full
 // PTX as production kernels have it: the simulator runs these instructions.
 
 #include <cuda_bf16.h>

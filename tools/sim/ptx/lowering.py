@@ -75,7 +75,8 @@ def _values(ptx: PtxText, operands: Iterable[str]) -> Values:
 
 def _code(statement: AsmStatement) -> str:
     ptx = read_ptx(statement.text)
-    values = _values(ptx, (f"%{n}" for n in range(len(statement.operands))))
+    kinds = {f"%{n}": one.kind for n, one in enumerate(statement.operands)}
+    values = replace(_values(ptx, kinds), kinds=kinds)
     lines = [f"__label__ {', '.join(map(_label, ptx.labels))};"] if ptx.labels else []
     lines += [_entered(n, one) for n, one in enumerate(statement.operands)]
     lines += [f"std::uint64_t {values.names[name]} = {_UNWRITTEN};" for name in ptx.registers]

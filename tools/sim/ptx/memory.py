@@ -50,6 +50,11 @@ def _access(one: PtxInstruction) -> tuple[int, str, str]:
     return count, kind, order
 
 
+def _place(one: PtxInstruction, values: Values, operand: str, kind: str) -> str:
+    is_shared = bool({"shared", "shared::cta"} & set(one.modifiers))
+    return (values.shared if is_shared else values.generic)(operand, kind)
+
+
 def _load(one: PtxInstruction, values: Values) -> str:
     """ld; a cache policy behind the address is left out."""
     count, kind, order = _access(one)
@@ -58,7 +63,7 @@ def _load(one: PtxInstruction, values: Values) -> str:
     to = elements(one.operands[0])
     if len(to) != count:
         raise PtxError(f"ld of {count} elements into {len(to)}")
-    address = values.pointer(one.operands[1], "const void*")
+    address = _place(one, values, one.operands[1], "const void*")
     name = TYPES[kind]
     if order:
         value = f"kopt_sim::ptx_load_volatile<{name}>({address})"
@@ -81,7 +86,7 @@ def _store(one: PtxInstruction, values: Values) -> str:
     sources = elements(one.operands[1])
     if len(sources) != count:
         raise PtxError(f"st of {count} elements from {len(sources)}")
-    address = values.pointer(one.operands[0], "void*")
+    address = _place(one, values, one.operands[0], "void*")
     if order:
         fence = "__threadfence(); " if order == "release" else ""
         value = values.read(sources[0], kind)
@@ -105,7 +110,7 @@ def _atomic(one: PtxInstruction, values: Values) -> str:
     if kind not in _ATOMIC_TYPES or len(names) != 1 or "volatile" in one.modifiers:
         raise PtxError(f"{one.opcode}.{'.'.join(one.modifiers)}")
     address, *given = sources
-    pointer = values.pointer(address, f"{_ATOMIC_TYPES[kind]}*")
+    pointer = _place(one, values, address, f"{_ATOMIC_TYPES[kind]}*")
     words = ", ".join(values.read(text, kind) for text in given)
     if names == ["cas"] and len(given) == 2 and not is_red:
         call = f"atomicCAS({pointer}, {words})"
@@ -137,7 +142,8 @@ def _copy(one: PtxInstruction, values: Values) -> str:
             return f"kopt_sim_bulk_wait({values.read(operands(one, 1)[0], 'u32')});"
         case ("async", "bulk", "global", "shared::cta", "bulk_group"):
             to, source, size = operands(one, 3)
-            words = _bulk(values, to, source, size)
+            places = f"{values.generic(to, 'void*')}, {values.shared(source, 'const void*')}"
+            words = f"{places}, {values.read(size, 'u32')}"
             return f"kopt_sim_require_bulk({words}); kopt_sim_bulk_store({words});"
         case (
             "async",
@@ -147,8 +153,9 @@ def _copy(one: PtxInstruction, values: Values) -> str:
             "mbarrier::complete_tx::bytes",
         ):
             to, source, size, barrier = operands(one, 4)
-            words = _bulk(values, to, source, size)
-            count, state = values.read(size, "u32"), values.pointer(barrier, "void*")
+            places = f"{values.shared(to)}, {values.generic(source, 'const void*')}"
+            words = f"{places}, {values.read(size, 'u32')}"
+            count, state = values.read(size, "u32"), values.shared(barrier)
             loaded = f"kopt_sim_bulk_load({words}, {count}, {state});"
             return f"kopt_sim_require_bulk({words}); {loaded}"
         case _:
@@ -162,16 +169,11 @@ def _async_copy(one: PtxInstruction, values: Values) -> str:
     if "cg" in one.modifiers and size.isdigit() and size != "16":
         raise PtxError(f"cp.async.cg of {size} bytes")
     given = values.read(more[0] if more else size, "u32")
-    places = f"{values.pointer(to, 'void*')}, {values.pointer(source, 'const void*')}"
+    places = f"{values.shared(to)}, {values.generic(source, 'const void*')}"
     return (
         'kopt_sim_cpu_body("cp.async");'
         f" kopt_sim_async_copy({places}, {values.read(size, 'u32')}, {given});"
     )
-
-
-def _bulk(values: Values, to: str, source: str, size: str) -> str:
-    places = f"{values.pointer(to, 'void*')}, {values.pointer(source, 'const void*')}"
-    return f"{places}, {values.read(size, 'u32')}"
 
 
 def _mbarrier(one: PtxInstruction, values: Values) -> str:
@@ -180,15 +182,15 @@ def _mbarrier(one: PtxInstruction, values: Values) -> str:
     words = [word for word in words if word not in ("release", "acquire", "b64")]
     match words, one.operands:
         case ["init"], (barrier, count):
-            state = values.pointer(barrier, "void*")
+            state = values.shared(barrier)
             return f"kopt_sim_mbarrier_init({state}, {values.read(count, 'u32')});"
         case ["arrive"], ("_", barrier):
-            return f"kopt_sim_mbarrier_arrive({values.pointer(barrier, 'void*')}, 0);"
+            return f"kopt_sim_mbarrier_arrive({values.shared(barrier)}, 0);"
         case ["arrive", "expect_tx"], ("_", barrier, size):
-            state = values.pointer(barrier, "void*")
+            state = values.shared(barrier)
             return f"kopt_sim_mbarrier_arrive({state}, {values.read(size, 'u32')});"
         case ["try_wait", "parity"], (to, barrier, parity, *_):
-            state = values.pointer(barrier, "void*")
+            state = values.shared(barrier)
             waited = f"kopt_sim_mbarrier_wait({state}, {values.read(parity, 'u32')}, __LINE__);"
             return f"{waited} {values.write(to, 'true')}"
         case _:

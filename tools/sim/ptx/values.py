@@ -6,7 +6,7 @@ A register is a `std::uint64_t` whose lower bits are its own; `ptx_as<float>(bit
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .ptx_text import PtxError
 
@@ -80,6 +80,8 @@ class Values:
     """The C++ variable of each register and operand: `%0`, `p`."""
     predicates: frozenset[str] = frozenset()
     """Those among them that are predicates."""
+    kinds: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The constraint of each operand: r, l, ..."""
 
     def variable(self, operand: str) -> str:
         """Return the variable of a register.
@@ -120,11 +122,24 @@ class Values:
             raise PtxError(f"{name} is no predicate")
         return f"{negated}kopt_sim::ptx_as<bool>({self.variable(name)})"
 
-    def pointer(self, operand: str, kind: str) -> str:
+    def shared(self, operand: str, kind: str = "void*") -> str:
+        """Return an address in shared memory, which the statement takes in 32 bits.
+
+        In 64 bits it may as well be a generic address, which a GPU would not take for it.
+        """
+        return self._pointer(operand, kind, "l")
+
+    def generic(self, operand: str, kind: str) -> str:
+        """Return a global or generic address, which the statement takes in 64 bits."""
+        return self._pointer(operand, kind, "r")
+
+    def _pointer(self, operand: str, kind: str, refused: str) -> str:
         """Return an address `[%1+16]` as a pointer to a C++ type."""
         match = _ADDRESS.fullmatch(operand)
         if match is None:
             raise PtxError(f"{operand} is no address")
+        if self.kinds.get(match[1]) == refused:
+            raise PtxError(f'an address by "{refused}"({match[1]})')
         offset = "0" if match[2] is None else _number(match[2], "s64")
         return f"reinterpret_cast<{kind}>({self.bits(match[1], 'u64')} + {offset})"
 

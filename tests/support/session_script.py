@@ -156,6 +156,11 @@ def agent_without_gpu(project: Path, dialect: Dialect = CLAUDE_CODE) -> Scripted
             Step("No; I make a problem of it.", "Write", written("rms_scale.py", MODULE)),
             Step("", "Bash", called(command=IMPORTED, description="Make a problem of it")),
             Step("What is asked for?", "list_kernels", called(kernel=KERNEL)),
+            Step(
+                "What do the notes know of such kernels?",
+                "search_docs",
+                called(query="sum over a row in registers, 16-byte loads of bfloat16", k=2),
+            ),
             Step("A block for each row.", "Write", written("rms_rows.cu", racing)),
             Step("Is it right?", "check_correctness", named()),
             Step("A barrier is missing.", "Write", written("rms_rows.cu", right)),

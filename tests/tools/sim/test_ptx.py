@@ -188,6 +188,10 @@ def test_macro_of_a_statement_works_in_each_place(sim: Sim) -> None:
         'asm("ld.shared.u32 %0, [%1];" : "=r"(a) : "l"(p));',
         'asm("ld.global.u32 %0, [%1];" : "=r"(a) : "r"(b));',
         'asm volatile("st.u32 [%0], %1;" :: "r"(b), "r"(a));',
+        'asm volatile("red.relaxed.cta.global.add.u32 [%0], %1;" :: "l"(p), "r"(a));',
+        'asm volatile("st.release.cta.global.u32 [%0], %1;" :: "l"(p), "r"(a));',
+        'asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2;'
+        ' selp.u32 %0, 1, 0, p;}" : "=r"(a) : "r"(b), "r"(b));',
     ],
 )
 def test_what_is_not_known_stays_as_it_is(statement: str) -> None:
@@ -216,6 +220,24 @@ def test_the_unknown_among_known_instructions_is_named() -> None:
     text = "{.reg .b16 a, b; mov.b32 {a, b}, %0; cvt.rn.f16x2.e4m3x2 %0, a;}"
     refused = explain_assembly(f'void f() {{ asm volatile("{text}" : "+r"(a)); }}', 1)
     assert "cvt.rn.f16x2.e4m3x2" in refused.message and "cuda_fp8.h" in (refused.hint or "")
+
+
+def test_names_of_the_candidate_take_no_function_s_place(sim: Sim) -> None:
+    before = """
+namespace own {
+__device__ float fmaf(float, float, float) { return 7; }
+struct kopt_sim {};
+__device__ unsigned twice(unsigned x) {
+  const uint3 threadIdx{5, 5, 5};
+  float y; unsigned lane;
+  asm("fma.rn.f32 %0, %1, 0f40000000, 0f00000000;" : "=f"(y) : "f"(float(x)));
+  asm("mov.u32 %0, %%tid.x;" : "=r"(lane));
+  return unsigned(y) + lane + threadIdx.x - 5;
+}
+}
+"""
+    found = _out(sim, "out[threadIdx.x] = own::twice(in[threadIdx.x]);", before=before)
+    assert list(found[:32]) == [15 * lane for lane in LANES]
 
 
 def test_text_in_comments_and_strings_is_no_statement() -> None:

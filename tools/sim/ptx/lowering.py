@@ -18,6 +18,11 @@ from .words import WORDS
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _OPERAND = re.compile(r"%\d+")
+_GLOBAL = re.compile(
+    r"(?<![\w:.])((?:kopt_sim|std)(?=::)|(?:threadIdx|blockIdx|blockDim|gridDim)(?=\.)"
+    r"|__half2?\b|__nv_bfloat162?\b|float2\b|[A-Za-z_]\w*(?=\())"
+)
+"""Functions, types and variables that a handler writes: all of them are global."""
 _HANDLERS = ARITHMETIC | WORDS | CONVERSIONS | MEMORY | GROUPS
 
 _UNWRITTEN = "0xfeedfacefeedfaceull"
@@ -77,12 +82,13 @@ def _code(statement: AsmStatement) -> str:
     ptx = read_ptx(statement.text)
     kinds = {f"%{n}": one.kind for n, one in enumerate(statement.operands)}
     values = replace(_values(ptx, kinds), kinds=kinds)
+    _refuse_single_tries(ptx)
     lines = [f"__label__ {', '.join(map(_label, ptx.labels))};"] if ptx.labels else []
     lines += [_entered(n, one) for n, one in enumerate(statement.operands)]
-    lines += [f"std::uint64_t {values.names[name]} = {_UNWRITTEN};" for name in ptx.registers]
+    lines += [f"::std::uint64_t {values.names[name]} = {_UNWRITTEN};" for name in ptx.registers]
     lines += _steps(ptx, values)
     lines += [
-        f"kopt_sim::ptx_out_{one.kind}(kopt_ptx_place_{n}, kopt_ptx_{n});"
+        f"::kopt_sim::ptx_out_{one.kind}(kopt_ptx_place_{n}, kopt_ptx_{n});"
         for n, one in enumerate(statement.operands)
         if one.is_written
     ]
@@ -94,9 +100,9 @@ def _entered(number: int, operand: AsmOperand) -> str:
     name, place = f"kopt_ptx_{number}", f"kopt_ptx_place_{number}"
     bound = f"auto& {place} = ({operand.expression}); " if operand.is_written else ""
     if not operand.is_read:
-        return f"{bound}std::uint64_t {name} = {_UNWRITTEN};"
+        return f"{bound}::std::uint64_t {name} = {_UNWRITTEN};"
     read = place if operand.is_written else operand.expression
-    return f"{bound}std::uint64_t {name} = kopt_sim::ptx_in_{operand.kind}({read});"
+    return f"{bound}::std::uint64_t {name} = ::kopt_sim::ptx_in_{operand.kind}({read});"
 
 
 def _steps(ptx: PtxText, values: Values) -> Iterator[str]:
@@ -112,10 +118,25 @@ def _steps(ptx: PtxText, values: Values) -> Iterator[str]:
 
 
 def _written(one: PtxInstruction, values: Values) -> str:
+    """Return an instruction as C++ in which no name of the candidate takes another's place."""
     handler = _HANDLERS.get(one.opcode)
     if handler is None:
         raise PtxError(one.opcode)
-    return handler(one, values)
+    return _GLOBAL.sub(r"::\1", handler(one, values))
+
+
+def _refuse_single_tries(ptx: PtxText) -> None:
+    """Refuse a try_wait that no loop of its statement repeats.
+
+    On a GPU it may return before the phase is complete; here it waits.
+    """
+    for place, step in enumerate(ptx.steps):
+        if isinstance(step, PtxLabel) or "try_wait" not in step.modifiers:
+            continue
+        before = {one.name for one in ptx.steps[:place] if isinstance(one, PtxLabel)}
+        later = (one for one in ptx.steps[place:] if isinstance(one, PtxInstruction))
+        if not any(one.opcode == "bra" and before & set(one.operands) for one in later):
+            raise PtxError("try_wait without a loop")
 
 
 def _branch(one: PtxInstruction, ptx: PtxText) -> str:

@@ -47,22 +47,39 @@ def _access(one: PtxInstruction) -> tuple[int, str, str]:
         raise PtxError(f"{one.opcode} of {count} {kind}")
     if order and count > 1:
         raise PtxError(f"{one.opcode}.{order} of a vector")
+    _refuse_narrow_scope(one)
     return count, kind, order
 
 
+def _refuse_narrow_scope(one: PtxInstruction) -> None:
+    """Refuse an order among the threads of a block or cluster alone, in memory that others reach.
+
+    The simulator would take it for an order among all.
+    """
+    if {"cta", "cluster"} & set(one.modifiers) and not _is_shared(one):
+        raise PtxError(f"{one.opcode} of a narrow scope")
+
+
+def _is_shared(one: PtxInstruction) -> bool:
+    return bool({"shared", "shared::cta"} & set(one.modifiers))
+
+
+def _elements(one: PtxInstruction, operand: int, count: int) -> list[str]:
+    """Return the elements that a load or store names, behind which a policy may stand."""
+    found = elements(operands(one, 2, 3)[operand])
+    if len(found) != count:
+        raise PtxError(f"{one.opcode} of {count} elements with {len(found)}")
+    return found
+
+
 def _place(one: PtxInstruction, values: Values, operand: str, kind: str) -> str:
-    is_shared = bool({"shared", "shared::cta"} & set(one.modifiers))
-    return (values.shared if is_shared else values.generic)(operand, kind)
+    return (values.shared if _is_shared(one) else values.generic)(operand, kind)
 
 
 def _load(one: PtxInstruction, values: Values) -> str:
     """ld; a cache policy behind the address is left out."""
     count, kind, order = _access(one)
-    if len(one.operands) not in (2, 3):
-        raise PtxError(f"ld with {len(one.operands)} operands")
-    to = elements(one.operands[0])
-    if len(to) != count:
-        raise PtxError(f"ld of {count} elements into {len(to)}")
+    to = _elements(one, 0, count)
     address = _place(one, values, one.operands[1], "const void*")
     name = TYPES[kind]
     if order:
@@ -81,11 +98,7 @@ def _load(one: PtxInstruction, values: Values) -> str:
 def _store(one: PtxInstruction, values: Values) -> str:
     """st; a cache policy behind the value is left out."""
     count, kind, order = _access(one)
-    if len(one.operands) not in (2, 3):
-        raise PtxError(f"st with {len(one.operands)} operands")
-    sources = elements(one.operands[1])
-    if len(sources) != count:
-        raise PtxError(f"st of {count} elements from {len(sources)}")
+    sources = _elements(one, 1, count)
     address = _place(one, values, one.operands[0], "void*")
     if order:
         fence = "__threadfence(); " if order == "release" else ""
@@ -102,6 +115,7 @@ def _store(one: PtxInstruction, values: Values) -> str:
 
 def _atomic(one: PtxInstruction, values: Values) -> str:
     """Atom and red, of one element; with an order they fence on both sides."""
+    _refuse_narrow_scope(one)
     kind = one.modifiers[-1] if one.modifiers else ""
     known = _SPACES | _SCOPES | _ORDERS
     names = [word for word in one.modifiers[:-1] if word not in known and not _is_hint(word)]

@@ -59,7 +59,7 @@ class RunPlan(Record):
     roles: tuple[RoleForecast, ...]
     """The cost of agents, whether or not they would be asked."""
     expected_usd: float | None
-    """None where no cost is ever known: the client that is asked reports none."""
+    """It is None where the client that is asked reports no cost."""
     most_usd: float | None
     """Without a budget. With one in dollars a run never costs more than that. None likewise."""
     budget: str

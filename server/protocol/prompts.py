@@ -25,7 +25,7 @@ from .serve_options import ServeOptions
 
 _CLAIM_CHARACTERS = 20_000
 _PLACE_CHARACTERS = 4096
-"""As many as Linux takes in a path."""
+"""Linux takes no longer path."""
 
 WORK = """\
 {task}

@@ -26,6 +26,7 @@ from support.told_run import told_run
 from support.tool_client import connected, serve_options
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+# CI installs one (.ci/run); a developer's machine need not have it.
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="there is no Chromium; on Debian and Ubuntu: apt install chromium"
 )

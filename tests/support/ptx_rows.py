@@ -24,13 +24,13 @@ class Row:
 
     text: str
     kinds: str
-    """Of the result, then of each source."""
+    """The constraint of the result, then that of each source."""
     expected: Callable[[Array, Array, Array], Array]
-    """Of the sources, of which there may be fewer."""
+    """It is given three arrays; the last are zeros where there are fewer sources."""
     is_close: bool = False
     """Whether it is approximate, or its expected value is rounded twice."""
     error: float = 2e-6
-    """Of an approximate one on a GPU, relative or absolute."""
+    """The error of an approximate instruction on a GPU, relative or absolute."""
     least_arch: int = 80
 
 

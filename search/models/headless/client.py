@@ -32,7 +32,7 @@ class Said:
     value: object
     """The JSON of the schema; None where there is none."""
     text: str
-    """What it said instead."""
+    """The words that it gave in place of an answer."""
     usage: Usage
     model: str
     stop: Stop = "said"

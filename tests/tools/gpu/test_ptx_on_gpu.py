@@ -46,7 +46,7 @@ def _results(device: CudaDevice, settings: Settings, folder: Path) -> dict[str, 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.text for row in ROWS])
 def test_instruction_gives_what_the_simulator_gives(row: Row, results: dict[str, Array]) -> None:
-    if row.text not in results:
+    if row.text not in results:  # nvcc compiles it for newer GPUs alone
         pytest.skip(f"the instruction needs sm_{row.least_arch}")
     judge(row, results[row.text], row.error)
 

@@ -6,7 +6,8 @@ Behind its header comment a sample has one line of facts and may mark guilty lin
     total += partial[threadIdx.x + 1];  // <- here
 
 `says` is a word or phrase that some finding must contain, `timeout_s` shortens the limit of one
-execution. Some diagnostic must name a marked line, or one of them where there are several.
+execution, `arch` is the only target that knows its instructions. Some diagnostic must name a marked
+line, or one of them where there are several.
 """
 
 import re
@@ -33,7 +34,7 @@ _FACTS = re.compile(r"^// sample: (?P<facts>.+)$", re.MULTILINE)
 _MARKED = re.compile(r"(?://|#) <- here$")
 _GPU_LIMIT_S = 10.0
 """Time limit of an execution on a GPU, where every sample that ends does so within milliseconds."""
-_KNOWN = {"kernel", "status", "level", "says", "timeout_s"}
+_KNOWN = {"kernel", "status", "level", "says", "timeout_s", "arch"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,13 @@ class ShippedSample:
     level: CheckLevel
     says: str | None
     timeout_s: float | None
+    arch: str | None
+    """The only target that knows its instructions; None: any does."""
     marked_lines: frozenset[int]
+
+    def arch_instead_of(self, arch: str) -> str:
+        """Return what it is compiled for where other samples are compiled for `arch`."""
+        return self.arch or arch
 
     @property
     def name(self) -> str:
@@ -84,6 +91,7 @@ def read_sample(path: Path) -> ShippedSample:
         level=cast(CheckLevel, facts["level"]),
         says=facts.get("says"),
         timeout_s=float(facts["timeout_s"]) if "timeout_s" in facts else None,
+        arch=facts.get("arch"),
         marked_lines=frozenset(marked),
     )
 
@@ -131,5 +139,5 @@ def check_sample(
     if limit_s is not None:
         device = _Hurried(device, limit_s)
     level = sample.level if device.gpu is None else "full"
-    request = CheckRequest(case, level, compiler=compiler, arch=arch)
+    request = CheckRequest(case, level, compiler=compiler, arch=sample.arch_instead_of(arch))
     return check_candidate(request, device, settings)

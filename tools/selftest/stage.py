@@ -42,13 +42,13 @@ def run_selftest(
 
     `settings.jobs` samples of a kernel are under way at a time, at most eight, and one kernel after
     the other: a GPU's worker serves one problem. A sample that only the simulator cannot run
-    says nothing about a GPU and is left out there.
+    says nothing about a GPU and is left out there, as is one for another architecture.
 
     Raises:
         SetupError: No compiler, or KOPT_HOME cannot be written.
         InfraError: The device failed, not a sample.
     """
-    taken = [one for one in request.samples if device.gpu is None or not _is_of_sim(one)]
+    taken = [one for one in request.samples if device.gpu is None or _is_of_gpu(one, request.arch)]
     result = SelftestResult(
         device=device.name,
         arch=request.arch,
@@ -84,8 +84,8 @@ def _kernel(sample: ShippedSample) -> str:
     return sample.kernel
 
 
-def _is_of_sim(sample: ShippedSample) -> bool:
-    return sample.status is Status.UNSUPPORTED_ON_SIM
+def _is_of_gpu(sample: ShippedSample, arch: str) -> bool:
+    return sample.status is not Status.UNSUPPORTED_ON_SIM and sample.arch_instead_of(arch) == arch
 
 
 def _checked(sample: ShippedSample, device: Device, arch: str, settings: Settings) -> SampleResult:

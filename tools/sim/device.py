@@ -7,13 +7,16 @@ measures no time: a time that rests on its counters is an estimate (tools/estima
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from kopt.config.callbacks import ignore
+from kopt.config.device_names import simulator_for
 from kopt.config.errors import InfraError
+from kopt.config.gpu_specs import GpuSpec
 from kopt.config.pollable_event import PollableEvent
 from kopt.config.scratch_folder import scratch_folder
 from kopt.config.settings import Settings
@@ -51,12 +54,16 @@ class SimDevice:
         workers: int | None = None,
         stop: PollableEvent | None = None,
         progress: Callable[[str], None] = ignore,
+        *,
+        gpu: GpuSpec | None = None,
     ) -> None:
         """Spread the blocks of one execution over `workers` processes (default settings.jobs).
 
         Once `stop` is set executions end at once, with an InfraError. `progress` is told, from any
-        thread, of what keeps the first program waiting.
+        thread, of what keeps the first program waiting. `gpu` is the one that it stands for; None:
+        the one whose data sheet stands for the architecture in use.
         """
+        self._gpu = gpu
         self._progress = progress
         self._settings = settings
         self._workers = workers or settings.jobs
@@ -65,13 +72,19 @@ class SimDevice:
 
     @property
     def name(self) -> str:
-        """`sim`."""
-        return "sim"
+        """`sim`, or `sim:H200` where it stands for another GPU than the architecture's."""
+        return simulator_for(self._gpu)
 
     @property
-    def gpu(self) -> None:
-        """None: it stands for any GPU."""
-        return None
+    def gpu(self) -> GpuSpec | None:
+        """The GPU that it stands for; None: the architecture's."""
+        return self._gpu
+
+    def standing_for(self, gpu: GpuSpec) -> "SimDevice":
+        """Return this simulator for another GPU; both keep what second looks have found."""
+        other = copy(self)
+        other._gpu = gpu
+        return other
 
     def prepare(self, program: Program) -> ExecutionOutcome | None:
         """Build the CPU program; None if that went well, else why it cannot run here."""
@@ -177,7 +190,7 @@ def _outcome(
     return ExecutionOutcome(
         status,
         outputs=job.read_outputs(),
-        counters=_counters(report),
+        counters=_counters(report, job.request.program),
         sandbox=run.level,
         cpu_bodies=bodies,
         access_lines=_access_lines(report["ran"], program),
@@ -190,10 +203,13 @@ def _access_lines(ran: Sequence[int], program: SimProgram) -> dict[int, bool]:
     return dict.fromkeys(known.values(), False) | {known[at]: True for at in ran if at in known}
 
 
-def _counters(report: Mapping[str, Any]) -> ExecutionCounters:
+def _counters(report: Mapping[str, Any], program: Program) -> ExecutionCounters:
     threads = report["sampled_threads"]
     traffic: dict[str, BufferTraffic] = {}
+    maps = {one.name for one in program.plan.tensor_maps}
     for name, counted in report["buffers"].items():
+        if name in maps:  # a buffer of the job, but none of the kernel's
+            continue
         load, store, requests, sectors, ideal = counted
         traffic[name] = BufferTraffic(
             load_bytes=load,

@@ -1,5 +1,6 @@
 """The runtime's report as a status and a diagnostic: which line, which thread, what to mend."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,6 +37,16 @@ _RACE_BETWEEN_BLOCKS = (
 _OF_AN_MBARRIER = (
     "let as many arrivals and bytes come as mbarrier_init and mbarrier_arrive_expect_tx announce"
 )
+_OF_A_NAMED_BARRIER = "let as many threads come as its count says, the same for all, in whole warps"
+_OF_A_PRODUCT = (
+    "wgmma.fence behind the last use of the registers and before the products, wgmma.commit_group "
+    "and wgmma.wait_group before what they read or write is used again"
+)
+_OF_TENSOR_MEMORY = (
+    "tcgen05.wait::ld or ::st behind what a warp moves, tcgen05.commit and a wait for its mbarrier "
+    "behind products; between threads also tcgen05.fence::before_thread_sync and "
+    "::after_thread_sync, before and behind what orders them"
+)
 _BEFORE_THE_WAIT = (
     "move it behind kopt::griddepcontrol_wait(); only tensors that the problem marks `static`, "
     "which no kernel writes, may be read before"
@@ -67,8 +78,14 @@ def describe_fault(
     hint = _HINTS.get(status)
     if status is Status.BARRIER_DIVERGENCE and "the mbarrier" in note:
         hint = _OF_AN_MBARRIER
+    elif status is Status.BARRIER_DIVERGENCE and re.search(r"\bbarrier \d", note):
+        hint = _OF_A_NAMED_BARRIER
     elif status is Status.DATA_RACE and "griddepcontrol_wait" in note:
         hint = _BEFORE_THE_WAIT
+    elif status is Status.DATA_RACE and "wgmma." in note:
+        hint = _OF_A_PRODUCT
+    elif status is Status.DATA_RACE and ("tcgen05." in note or "tensor memory" in note):
+        hint = _OF_TENSOR_MEMORY
     elif status is Status.DATA_RACE and "same block" not in note:
         hint = _RACE_BETWEEN_BLOCKS
     excerpt = source_excerpt(candidate.source, line) if line else None

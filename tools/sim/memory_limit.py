@@ -16,8 +16,8 @@ _CELL_BYTES = 24
 """runtime/stamp.h: sizeof(Cell), one for each element of 1 to 4 bytes that can be written."""
 _STACK_BYTES = 32 << 10
 """A quarter of what a thread may have (runtime/state.h: kStackBytes); most use a page or two."""
-_SHARED_BYTES = 1 << 20
-"""Shared memory of a resident block with its cells."""
+_SHARED_BYTES = 4 << 20
+"""Shared memory of a resident block with its cells, and tensor memory (2.5 MiB) with its own."""
 _TOGETHER_THREADS = 1 << 16
 """runtime/state.h: kMaxResidentThreads."""
 _BASE_BYTES = 1 << 30

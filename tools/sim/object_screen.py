@@ -41,11 +41,21 @@ _RUNTIME = frozenset(
     kopt_sim_async_copy kopt_sim_async_commit kopt_sim_async_wait kopt_sim_yield kopt_sim_trap
     __assert_fail kopt_sim_cpu_body kopt_sim_clock kopt_sim_memcpy kopt_sim_memmove kopt_sim_memset
     kopt_sim_mbarrier_init kopt_sim_mbarrier_arrive kopt_sim_mbarrier_wait kopt_sim_bulk_load
-    kopt_sim_bulk_store kopt_sim_bulk_commit kopt_sim_bulk_wait
-    kopt_sim_require_bulk kopt_sim_proxy_fence kopt_sim_require_aligned
+    kopt_sim_mbarrier_arrive_many kopt_sim_mbarrier_expect kopt_sim_mbarrier_complete
+    kopt_sim_mbarrier_invalidate kopt_sim_mbarrier_try kopt_sim_async_arrive
+    kopt_sim_to_shared kopt_sim_from_shared
+    kopt_sim_multicast kopt_sim_tile_load kopt_sim_tile_store kopt_sim_bulk_store
+    kopt_sim_bulk_commit kopt_sim_bulk_wait kopt_sim_require_bulk kopt_sim_proxy_fence
+    kopt_sim_require_aligned
     kopt_sim_cluster_rank kopt_sim_cluster_size
     kopt_sim_cluster_arrive kopt_sim_cluster_arrive_relaxed kopt_sim_cluster_wait
-    kopt_sim_map_shared kopt_sim_shared_rank kopt_sim_store_async kopt_sim_wait_for_producer
+    kopt_sim_named_barrier kopt_sim_named_vote kopt_sim_mma kopt_sim_meet_warp
+    kopt_sim_load_matrices kopt_sim_store_matrices kopt_sim_transpose_matrix
+    kopt_sim_warpgroup_fence kopt_sim_warpgroup_product kopt_sim_warpgroup_commit
+    kopt_sim_warpgroup_wait kopt_sim_map_shared kopt_sim_shared_rank kopt_sim_store_async
+    kopt_sim_wait_for_producer kopt_sim_tensor_allocate kopt_sim_tensor_free
+    kopt_sim_tensor_relinquish kopt_sim_tensor_move kopt_sim_tensor_wait kopt_sim_tensor_fence
+    kopt_sim_tensor_product kopt_sim_tensor_copy kopt_sim_tensor_commit
     __tsan_init __tsan_func_entry __tsan_func_exit __tsan_read_range __tsan_write_range
     __tsan_vptr_update __tsan_vptr_read
     __ubsan_handle_type_mismatch_v1 __ubsan_handle_add_overflow __ubsan_handle_sub_overflow

@@ -42,6 +42,21 @@ _INSTEAD = (
     ("clz.", "__clz(x)"),
     ("brev.", "__brev(x)"),
     ("dp4a.", "__dp4a(x, y, z)"),
+    ("mma.sp", f"mma.sync of the whole matrix, without .sp; else {_ON_A_GPU}"),
+    ("mma.", f"mma.sync.aligned.m16n8k16 of halves, m16n8k32 of bytes; else {_ON_A_GPU}"),
+    ("ldmatrix.", "ldmatrix.sync.aligned.m8n8.x4.shared.b16, or loads"),
+    ("stmatrix.", "stmatrix.sync.aligned.m8n8.x4.shared.b16, or stores"),
+    ("movmatrix.", "movmatrix.sync.aligned.m8n8.trans.b16"),
+    (
+        "wgmma.",
+        "wgmma.mma_async.sync.aligned.m64nNk16 and its like, dense, with operands of the statement"
+        f" as sums; else {_ON_A_GPU}",
+    ),
+    (
+        "tcgen05.",
+        "tcgen05.mma of one block (.cta_group::1), not sparse, with tcgen05.ld, .st, .cp of 32x128b"
+        f" and wider, .alloc, .commit and their waits; else {_ON_A_GPU}",
+    ),
     ("redux.sync.", "__reduce_add_sync, __reduce_max_sync and their like"),
     ("shfl.sync.", "__shfl_sync, __shfl_xor_sync and their like"),
     ("vote.sync.", "__ballot_sync, __any_sync and __all_sync"),
@@ -49,10 +64,11 @@ _INSTEAD = (
     ("activemask", "__activemask()"),
     ("elect.", "threadIdx.x % 32 == 0"),
     ("bar.warp.sync", "__syncwarp(mask)"),
-    ("bar.sync 0", "__syncthreads()"),
-    ("bar.", f"__syncthreads(), where all threads of the block may meet; else {_ON_A_GPU}"),
+    ("bar.red", "bar.red.popc.u32, .and.pred, .or.pred; or __syncthreads_count(x) and its like"),
+    ("bar.", "bar.sync NUMBER, THREADS; bar.arrive NUMBER, THREADS; or __syncthreads()"),
     ("barrier.cluster.", "cooperative_groups::this_cluster().sync(), barrier_arrive, barrier_wait"),
-    ("barrier.", f"__syncthreads(), where all threads of the block may meet; else {_ON_A_GPU}"),
+    ("barrier.red", "bar.red.popc.u32, .and.pred, .or.pred; or __syncthreads_count(x)"),
+    ("barrier.", "bar.sync NUMBER, THREADS; bar.arrive NUMBER, THREADS; or __syncthreads()"),
     ("membar.", "__threadfence() or __threadfence_block()"),
     ("fence.proxy.async", "kopt::fence_proxy_async of <kopt/bulk_copy.cuh>"),
     ("fence.", "__threadfence() or __threadfence_block()"),
@@ -89,11 +105,10 @@ _INSTEAD = (
     ("sub.", "-, __hsub2"),
     ("mul.", "*, __hmul2"),
 )
-_TENSOR = ("mma.", "wmma.", "wgmma.", "tcgen05.", "ldmatrix.", "stmatrix.", "movmatrix.")
+_TENSOR = ("wmma.",)
 
 _HEADERS = (
     ("cub/", "__shfl_xor_sync and shared memory, or cooperative_groups::reduce"),
-    ("mma.h", f"tensor cores: {_ON_A_GPU}"),
     ("cuda/barrier", "__syncthreads(), or <kopt/mbarrier.cuh>"),
     ("cuda/pipeline", "<kopt/cp_async.cuh> or <cuda_pipeline_primitives.h>"),
     ("cuda/atomic", "atomicAdd and its like, with __threadfence()"),
@@ -143,7 +158,7 @@ def header_refusal(source: str) -> Diagnostic | None:
                     line=number,
                     message=f"not supported on the simulator: <{name}>",
                     excerpt=source_excerpt(source, number),
-                    hint=instead if instead.startswith("tensor") else f"use {instead}",
+                    hint=f"use {instead}",
                 )
     return None
 

@@ -94,7 +94,7 @@ def test_limit_grows_with_what_a_kernel_may_touch() -> None:
 
 
 def test_limit_counts_the_stacks_of_blocks_that_are_resident_at_once() -> None:
-    block = 32 * (32 << 10) + (1 << 20)
+    block = 32 * (32 << 10) + (4 << 20)
     assert _limit(workers=3, grid=(8, 1, 1)) == 3 * block
     assert _limit(workers=3, grid=(8, 1, 1), cluster=(4, 1, 1)) == 12 * block
     assert _limit(workers=3, grid=(8, 5, 1), cooperative=True) == 40 * block

@@ -176,7 +176,9 @@ def test_macro_of_a_statement_works_in_each_place(sim: Sim) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        'asm volatile("bar.sync 1, 64;");',
+        'asm volatile("bar.red.popc.u32 %0, 1, 64, p;" : "=r"(a));',
+        'asm volatile("bar.arrive 1;");',
+        'asm volatile("barrier.cluster.sync;");',
         'asm("mov.u64 %0, %%globaltimer;" : "=l"(t));',
         'asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0}, {%1}, {%2}, {%3};"'
         ' : "=f"(f) : "r"(a), "r"(a), "f"(f));',
@@ -185,13 +187,13 @@ def test_macro_of_a_statement_works_in_each_place(sim: Sim) -> None:
         'asm("add.u32 %0, %1, %2;" : "=r"(a) : "r"(a));',
         'asm("vadd.u32.u32.u32 %0, %1, %1;" : "=r"(a) : "r"(a));',
         'asm("add.rm.f32 %0, %1, %1;" : "=f"(f) : "f"(f));',
-        'asm("ld.shared.u32 %0, [%1];" : "=r"(a) : "l"(p));',
+        'asm volatile("mbarrier.arrive.noComplete.shared.b64 %0, [%1], 1;" : "=l"(t) : "r"(b));',
+        'asm volatile("mbarrier.try_wait.shared::cluster.b64 %0, [%1], 1;" : "=l"(t) : "r"(b));',
         'asm("ld.global.u32 %0, [%1];" : "=r"(a) : "r"(b));',
         'asm volatile("st.u32 [%0], %1;" :: "r"(b), "r"(a));',
         'asm volatile("red.relaxed.cta.global.add.u32 [%0], %1;" :: "l"(p), "r"(a));',
         'asm volatile("st.release.cta.global.u32 [%0], %1;" :: "l"(p), "r"(a));',
-        'asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2;'
-        ' selp.u32 %0, 1, 0, p;}" : "=r"(a) : "r"(b), "r"(b));',
+        'asm volatile("{.reg .pred p; bar.red.xor.pred p, 1, 64, p;}");',
     ],
 )
 def test_what_is_not_known_stays_as_it_is(statement: str) -> None:
@@ -208,12 +210,12 @@ def test_refused_instruction_is_named_beside_others_that_run(sim: Sim) -> None:
     source = (
         f"{KERNEL}(unsigned* out) {{\n"
         '  asm volatile("membar.gl;");\n'
-        '  asm volatile("bar.sync 1, 64;");  // named\n'
+        '  asm volatile("bar.arrive 1;");  // named\n'
         "  out[threadIdx.x] = 1;\n}"
     )
     case = SimCase(source, outputs={"out": np.zeros(64, np.int32)}, block=(64, 1, 1))
     found = sim.fault(case, Status.UNSUPPORTED_ON_SIM)
-    assert "bar.sync" in found.message and found.line == line_of(source, "// named")
+    assert "bar.arrive" in found.message and found.line == line_of(source, "// named")
 
 
 def test_the_unknown_among_known_instructions_is_named() -> None:

@@ -14,8 +14,12 @@ KERNEL = 'extern "C" __global__ void k(float* out)'
     ("statement", "instruction", "instead"),
     [
         ('asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));', "ex2.approx.ftz.f32", "exp2f(x)"),
-        ('asm volatile("bar.sync 1, 64;");', "bar.sync 1", "__syncthreads()"),
-        ('asm volatile("bar.sync 0;");', "bar.sync 0", "write __syncthreads()"),
+        (
+            'asm volatile("{.reg .pred p, q; bar.red.xor.pred q, 0, p;}");',
+            "bar.red",
+            "__syncthreads_count(x)",
+        ),
+        ('asm volatile("bar.sync 0, 64, 3;");', "bar.sync 0", "write bar.sync NUMBER, THREADS"),
         ('asm("{\\n .reg .b32 r;\\n prmt.b32 r, %1;\\n}" : "=r"(y));', "prmt.b32", "__byte_perm"),
         (
             'asm volatile("ld.global.nc.L1::no_allocate.v4.u32"\n  " {%0}, [%1];" :: "l"(p));',
@@ -33,7 +37,8 @@ KERNEL = 'extern "C" __global__ void k(float* out)'
             "mbarrier.init",
             "<kopt/mbarrier",
         ),
-        ('asm volatile("wgmma.fence.sync.aligned;");', "wgmma.fence", "--device cuda:0"),
+        ('asm volatile("wgmma.mma_async.sp.sync.aligned;");', "wgmma.mma_async.sp", "m64nNk16"),
+        ('asm volatile("tcgen05.mma.sp;");', "tcgen05.mma.sp", "--device cuda:0"),
         (
             'asm volatile("prefetch.global.L2 [%0];" :: "l"(p));',
             "prefetch.global.L2",
@@ -119,14 +124,11 @@ def test_text_that_is_no_message_is_told_by_its_first_line() -> None:
     ("header", "instead"),
     [
         ("cub/cub.cuh", "cooperative_groups::reduce"),
-        ("mma.h", "tensor cores"),
         ("cuda_awbarrier_primitives.h", "<kopt/mbarrier.cuh>"),
     ],
 )
 def test_headers_for_gpus_only_are_named(sim: Sim, header: str, instead: str) -> None:
-    use = "nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> f;"
-    body = use if header == "mma.h" else ""
-    source = f"#include <{header}>\n{KERNEL} {{ {body} out[threadIdx.x] = 1; }}"
+    source = f"#include <{header}>\n{KERNEL} {{ out[threadIdx.x] = 1; }}"
     case = SimCase(source, outputs={"out": np.zeros(32, np.float32)})
     found = sim.fault(case, Status.UNSUPPORTED_ON_SIM)
     assert found.line == 1

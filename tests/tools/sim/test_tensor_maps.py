@@ -108,6 +108,8 @@ def test_tiles_of_a_tensor_map_equal_a_numpy_model(
     back[y[inside], x[inside]] = tile[inside]
     np.testing.assert_array_equal(outcome.outputs["back"], back)
     assert outcome.cpu_bodies == ("mbarrier", "tma_load", "tma_store")
+    assert outcome.counters is not None
+    assert set(outcome.counters.traffic) == {"in", "out", "back"}
 
 
 def test_one_dimensional_tiles_and_what_no_simulator_map_has(sim: Sim) -> None:

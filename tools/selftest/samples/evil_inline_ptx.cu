@@ -1,6 +1,6 @@
 /* kopt: 1
 family: other
-note: "a barrier of some threads, in raw PTX"
+note: "a load that acquires for its block alone, in raw PTX"
 launch:
   - kernel: silu_and_mul
     grid: B
@@ -8,7 +8,8 @@ launch:
     args: [input, out, H]
 */
 // sample: kernel=silu_and_mul_b8xh14336 status=unsupported_on_sim level=quick
-// Right, but the simulator knows no named barriers, and refuses what it does not know.
+// Right, but the simulator knows no orders of a block alone in global memory, and refuses what it does
+// not know.
 
 #include <cuda_bf16.h>
 
@@ -25,5 +26,6 @@ extern "C" __global__ void silu_and_mul(const __nv_bfloat16* input, __nv_bfloat1
   for (int column = threadIdx.x; column < H; column += 256) {
     out_row[column] = silu_mul(gate[column], up[column]);
   }
-  asm volatile("bar.sync 1, 256;" ::: "memory");
+  unsigned short last = 0;
+  asm volatile("ld.acquire.cta.global.b16 %0, [%1];" : "=h"(last) : "l"(out_row) : "memory");
 }

@@ -10,11 +10,17 @@ from .values import Values
 
 
 def _barrier(one: PtxInstruction, values: Values) -> str:
-    """bar.sync 0 and its like, bar.warp.sync, the two steps of a cluster barrier."""
+    """bar.sync and bar.arrive, bar.warp.sync, the two steps of a cluster barrier."""
     words = [word for word in one.modifiers if word not in ("aligned", "cta")]
     match words, one.operands:
         case ["sync"], ("0",):
             return "__syncthreads();"
+        case ["sync"], (number, *count) if len(count) <= 1:
+            return _named(one, values, number, count[0] if count else "0")
+        case ["arrive"], (number, count):
+            return _named(one, values, number, count)
+        case ["red", *how], (to, number, *count, vote) if len(count) <= 1:
+            return _vote_at(one, values, how, (to, number, count[0] if count else "0", vote))
         case ["warp", "sync"], (mask,):
             return f"__syncwarp({values.read(mask, 'u32')});"
         case ["cluster", "arrive", *order], () if order in ([], ["release"]):
@@ -25,6 +31,36 @@ def _barrier(one: PtxInstruction, values: Values) -> str:
             return "kopt_sim_cluster_wait(__LINE__);"
         case _:
             raise PtxError(f"{one.opcode}.{'.'.join(one.modifiers)} {', '.join(one.operands)}")
+
+
+def _named(one: PtxInstruction, values: Values, number: str, count: str) -> str:
+    words = f"{values.read(number, 'u32')}, {values.read(count, 'u32')}"
+    waits = "true" if "sync" in one.modifiers else "false"
+    return f"kopt_sim_named_barrier({words}, {waits}, {_aligned(one)}, __LINE__);"
+
+
+def _vote_at(
+    one: PtxInstruction, values: Values, how: list[str], given: tuple[str, str, str, str]
+) -> str:
+    """Return bar.red: all threads of a barrier give a predicate, and get the same answer."""
+    to, number, count, vote = given
+    predicate, aligned = values.predicate(vote), _aligned(one)
+    match how:
+        case ["popc", "u32"]:
+            shown = "{}"
+        case ["or", "pred"]:
+            shown = "{} != 0"
+        case ["and", "pred"]:
+            shown, predicate = "{} == 0", f"!({predicate})"
+        case _:
+            raise PtxError(f"{one.opcode}.{'.'.join(one.modifiers)}")
+    where = f"{values.read(number, 'u32')}, {values.read(count, 'u32')}"
+    asked = f"kopt_sim_named_vote({where}, {predicate}, {aligned}, __LINE__)"
+    return values.write(to, shown.format(asked))
+
+
+def _aligned(one: PtxInstruction) -> str:
+    return "true" if one.opcode == "bar" or "aligned" in one.modifiers else "false"
 
 
 def _fence(one: PtxInstruction, _: Values) -> str:

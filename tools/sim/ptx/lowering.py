@@ -4,16 +4,21 @@ A statement of which one instruction is not known here stays too, and the simula
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from .arithmetic import ARITHMETIC
 from .asm_statement import AsmOperand, AsmStatement, asm_statements
 from .conversions import CONVERSIONS
+from .copies import COPIES
 from .groups import GROUPS
+from .matrices import MATRICES
+from .mbarriers import MBARRIERS
 from .memory import MEMORY
 from .ptx_text import PtxError, PtxInstruction, PtxLabel, PtxText, read_ptx
+from .tensor_products import TENSOR_MEMORY
 from .values import Values
+from .warpgroups import WARPGROUPS, sums_of, sums_place
 from .words import WORDS
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -23,7 +28,10 @@ _GLOBAL = re.compile(
     r"|__half2?\b|__nv_bfloat162?\b|float2\b|[A-Za-z_]\w*(?=\())"
 )
 """Functions, types and variables that a handler writes: all of them are global."""
-_HANDLERS = ARITHMETIC | WORDS | CONVERSIONS | MEMORY | GROUPS
+_HANDLERS = {
+    **(ARITHMETIC | WORDS | CONVERSIONS | MEMORY | COPIES | MBARRIERS),
+    **(GROUPS | MATRICES | WARPGROUPS | TENSOR_MEMORY),
+}
 
 _UNWRITTEN = "0xfeedfacefeedfaceull"
 """A register that nothing was written to: no value that a kernel counts on."""
@@ -80,18 +88,50 @@ def _values(ptx: PtxText, operands: Iterable[str]) -> Values:
 
 def _code(statement: AsmStatement) -> str:
     ptx = read_ptx(statement.text)
+    if not ptx.steps:
+        return _bound_only(statement)
     kinds = {f"%{n}": one.kind for n, one in enumerate(statement.operands)}
-    values = replace(_values(ptx, kinds), kinds=kinds)
-    _refuse_single_tries(ptx)
+    later = sums_of(ptx.steps)
+    of_statement = [(f"%{n}", one) for n, one in enumerate(statement.operands)]
+    _refuse_other_sums(dict(of_statement), later)
+    own = [(name, one) for name, one in of_statement if name not in later]
+    values = replace(_values(ptx, [name for name, _ in own]), kinds=kinds)
     lines = [f"__label__ {', '.join(map(_label, ptx.labels))};"] if ptx.labels else []
-    lines += [_entered(n, one) for n, one in enumerate(statement.operands)]
+    lines += [
+        f"auto& {sums_place(name)} = ({one.expression});"
+        if name in later
+        else _entered(int(name[1:]), one)
+        for name, one in of_statement
+    ]
     lines += [f"::std::uint64_t {values.names[name]} = {_UNWRITTEN};" for name in ptx.registers]
     lines += _steps(ptx, values)
     lines += [
-        f"::kopt_sim::ptx_out_{one.kind}(kopt_ptx_place_{n}, kopt_ptx_{n});"
-        for n, one in enumerate(statement.operands)
+        f"::kopt_sim::ptx_out_{one.kind}(kopt_ptx_place_{name[1:]}, kopt_ptx_{name[1:]});"
+        for name, one in own
         if one.is_written
     ]
+    return f"do {{ {' '.join(lines)} }} while (0)"
+
+
+def _refuse_other_sums(operands: Mapping[str, AsmOperand], later: Iterable[str]) -> None:
+    """Refuse sums of a product that are no operands of 32 bits which the statement writes."""
+    for name in later:
+        one = operands.get(name)
+        if one is None or not one.is_written or one.kind not in ("f", "r"):
+            raise PtxError(f"{name} as a sum")
+
+
+def _bound_only(statement: AsmStatement) -> str:
+    """Return a statement without instructions, which pins values: it neither reads nor writes them.
+
+    What it alone writes holds no value to count on.
+    """
+    lines: list[str] = []
+    for n, one in enumerate(statement.operands):
+        unwritten = one.is_written and not one.is_read
+        lines.append(_entered(n, one) if unwritten else f"static_cast<void>({one.expression});")
+        if unwritten:
+            lines.append(f"::kopt_sim::ptx_out_{one.kind}(kopt_ptx_place_{n}, kopt_ptx_{n});")
     return f"do {{ {' '.join(lines)} }} while (0)"
 
 
@@ -123,20 +163,6 @@ def _written(one: PtxInstruction, values: Values) -> str:
     if handler is None:
         raise PtxError(one.opcode)
     return _GLOBAL.sub(r"::\1", handler(one, values))
-
-
-def _refuse_single_tries(ptx: PtxText) -> None:
-    """Refuse a try_wait that no loop of its statement repeats.
-
-    On a GPU it may return before the phase is complete; here it waits.
-    """
-    for place, step in enumerate(ptx.steps):
-        if isinstance(step, PtxLabel) or "try_wait" not in step.modifiers:
-            continue
-        before = {one.name for one in ptx.steps[:place] if isinstance(one, PtxLabel)}
-        later = (one for one in ptx.steps[place:] if isinstance(one, PtxInstruction))
-        if not any(one.opcode == "bra" and before & set(one.operands) for one in later):
-            raise PtxError("try_wait without a loop")
 
 
 def _branch(one: PtxInstruction, ptx: PtxText) -> str:

@@ -1,18 +1,17 @@
-"""Loads, stores, atomics, asynchronous copies and mbarriers of PTX as C++.
+"""Loads, stores, atomics and conversions of addresses of PTX as C++.
 
 Source:
-    https://docs.nvidia.com/cuda/parallel-thread-execution/, section 9.7.9 and 9.7.13.
+    https://docs.nvidia.com/cuda/parallel-thread-execution/, sections 9.7.9 and 9.7.13.
 """
 
 from .handlers import Handler, operands, type_of
 from .ptx_text import PtxError, PtxInstruction
 from .values import BITS, TYPES, Values, elements, widened
 
-_SPACES = frozenset({"global", "shared", "shared::cta", "const"})
+_SPACES = frozenset({"global", "shared", "shared::cta", "shared::cluster", "const"})
 _SCOPES = frozenset({"cta", "cluster", "gpu", "sys"})
 _ORDERS = frozenset({"weak", "volatile", "relaxed", "acquire", "release", "acq_rel"})
 _HINTS = frozenset({"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt"})
-_COUNTED = "mbarrier::complete_tx::bytes"
 _VECTORS = {"v2": 2, "v4": 4, "v8": 8}
 _ATOMICS = {
     **{"add": "Add", "min": "Min", "max": "Max", "and": "And", "or": "Or", "xor": "Xor"},
@@ -61,7 +60,7 @@ def _refuse_narrow_scope(one: PtxInstruction) -> None:
 
 
 def _is_shared(one: PtxInstruction) -> bool:
-    return bool({"shared", "shared::cta"} & set(one.modifiers))
+    return bool({"shared", "shared::cta", "shared::cluster"} & set(one.modifiers))
 
 
 def _elements(one: PtxInstruction, operand: int, count: int) -> list[str]:
@@ -137,85 +136,36 @@ def _atomic(one: PtxInstruction, values: Values) -> str:
     return f"{fence} {values.write(to, call)} {fence}".strip()
 
 
-def _copy(one: PtxInstruction, values: Values) -> str:
-    """cp.async and its groups; bulk copies and theirs."""
-    match one.modifiers:
-        case ("async", "commit_group"):
-            return "kopt_sim_async_commit();"
-        case ("async", "wait_group"):
-            return f"kopt_sim_async_wait({values.read(operands(one, 1)[0], 'u32')});"
-        case ("async", "wait_all"):
-            return "kopt_sim_async_commit(); kopt_sim_async_wait(0);"
-        case ("async", "ca" | "cg", "shared" | "shared::cta", "global", *hints) if all(
-            map(_is_hint, hints)
-        ):
-            return _async_copy(one, values)
-        case ("async", "bulk", "commit_group"):
-            return "kopt_sim_bulk_commit();"
-        case ("async", "bulk", "wait_group", *_):
-            return f"kopt_sim_bulk_wait({values.read(operands(one, 1)[0], 'u32')});"
-        case ("async", "bulk", "global", "shared::cta", "bulk_group"):
-            to, source, size = operands(one, 3)
-            places = f"{values.generic(to, 'void*')}, {values.shared(source, 'const void*')}"
-            words = f"{places}, {values.read(size, 'u32')}"
-            return f"kopt_sim_require_bulk({words}); kopt_sim_bulk_store({words});"
-        case (
-            "async",
-            "bulk",
-            "shared::cluster" | "shared::cta",
-            "global",
-            "mbarrier::complete_tx::bytes",
-        ):
-            to, source, size, barrier = operands(one, 4)
-            places = f"{values.shared(to)}, {values.generic(source, 'const void*')}"
-            words = f"{places}, {values.read(size, 'u32')}"
-            count, state = values.read(size, "u32"), values.shared(barrier)
-            loaded = f"kopt_sim_bulk_load({words}, {count}, {state});"
-            return f"kopt_sim_require_bulk({words}); {loaded}"
-        case _:
-            raise PtxError(f"cp.{'.'.join(one.modifiers)}")
-
-
-def _async_copy(one: PtxInstruction, values: Values) -> str:
-    to, source, size, *more = operands(one, 3, 4)
-    if any("L2::cache_hint" in word for word in one.modifiers):
-        raise PtxError("cp.async with a cache policy")
-    if "cg" in one.modifiers and size.isdigit() and size != "16":
-        raise PtxError(f"cp.async.cg of {size} bytes")
-    given = values.read(more[0] if more else size, "u32")
-    places = f"{values.shared(to)}, {values.generic(source, 'const void*')}"
-    return (
-        'kopt_sim_cpu_body("cp.async");'
-        f" kopt_sim_async_copy({places}, {values.read(size, 'u32')}, {given});"
-    )
-
-
-def _mbarrier(one: PtxInstruction, values: Values) -> str:
-    """mbarrier.init, arrive and try_wait.parity, which waits until the phase is complete."""
-    words = [word for word in one.modifiers if word not in _SPACES | _SCOPES]
-    words = [word for word in words if word not in ("release", "acquire", "b64")]
-    match words, one.operands:
-        case ["init"], (barrier, count):
-            state = values.shared(barrier)
-            return f"kopt_sim_mbarrier_init({state}, {values.read(count, 'u32')});"
-        case ["arrive"], ("_", barrier):
-            return f"kopt_sim_mbarrier_arrive({values.shared(barrier)}, 0);"
-        case ["arrive", "expect_tx"], ("_", barrier, size):
-            state = values.shared(barrier)
-            return f"kopt_sim_mbarrier_arrive({state}, {values.read(size, 'u32')});"
-        case ["try_wait", "parity"], (to, barrier, parity, *_):
-            state = values.shared(barrier)
-            waited = f"kopt_sim_mbarrier_wait({state}, {values.read(parity, 'u32')}, __LINE__);"
-            return f"{waited} {values.write(to, 'true')}"
-        case _:
-            raise PtxError(f"mbarrier.{'.'.join(one.modifiers)}")
-
-
 def _address(one: PtxInstruction, values: Values) -> str:
-    """cvta, with a generic address on one side: all spaces have the same addresses here."""
+    """cvta: but for those of shared memory generic addresses are those of their space."""
     type_of(one, "u32", "u64")
     to, source = operands(one, 2)
-    return values.write(to, values.read(source, "u64"))
+    given = values.read(source, "u64")
+    match one.modifiers[:-1]:
+        case ("to", "shared" | "shared::cta"):
+            return values.write(to, f"kopt_sim_to_shared(reinterpret_cast<const void*>({given}))")
+        case ("shared" | "shared::cta",):
+            return values.write(to, f"kopt_sim_from_shared({given})")
+        case ("to", space) | (space,) if space in ("global", "const", "local", "param"):
+            return values.write(to, given)
+        case _:
+            raise PtxError(f"cvta.{'.'.join(one.modifiers)}")
+
+
+def _mapped(one: PtxInstruction, values: Values) -> str:
+    """mapa: where another block of the cluster has a shared variable."""
+    type_of(one, "u32", "u64")
+    to, source, rank = operands(one, 3)
+    given, number = values.read(source, "u64"), values.read(rank, "u32")
+    match one.modifiers[:-1]:
+        case ("shared::cluster",):
+            mapped = f"kopt_sim_map_shared(kopt_sim_from_shared({given}), {number}, __LINE__)"
+            return values.write(to, f"kopt_sim_to_shared({mapped})")
+        case ():
+            place = f"reinterpret_cast<const void*>({given})"
+            return values.write(to, f"kopt_sim_map_shared({place}, {number}, __LINE__)")
+        case _:
+            raise PtxError(f"mapa.{'.'.join(one.modifiers)}")
 
 
 def _nothing(one: PtxInstruction, values: Values) -> str:
@@ -229,9 +179,8 @@ MEMORY: dict[str, Handler] = {
     "ld": _load,
     "st": _store,
     **dict.fromkeys(("atom", "red"), _atomic),
-    "cp": _copy,
-    "mbarrier": _mbarrier,
     "cvta": _address,
+    "mapa": _mapped,
     **dict.fromkeys(
         ("prefetch", "prefetchu", "applypriority", "createpolicy", "setmaxnreg"), _nothing
     ),

@@ -123,25 +123,22 @@ class Values:
         return f"{negated}kopt_sim::ptx_as<bool>({self.variable(name)})"
 
     def shared(self, operand: str, kind: str = "void*") -> str:
-        """Return an address in shared memory, which the statement takes in 32 bits.
-
-        In 64 bits it may as well be a generic address, which a GPU would not take for it.
-        """
-        return self._pointer(operand, kind, "l")
+        """Return an address in the shared space, of 32 or 64 bits, as a pointer to a C++ type."""
+        return f"static_cast<{kind}>(kopt_sim_from_shared({self._place(operand)}))"
 
     def generic(self, operand: str, kind: str) -> str:
-        """Return a global or generic address, which the statement takes in 64 bits."""
-        return self._pointer(operand, kind, "r")
+        """Return a global or generic address, in 64 bits, as a pointer to a C++ type."""
+        return f"reinterpret_cast<{kind}>({self._place(operand, refused='r')})"
 
-    def _pointer(self, operand: str, kind: str, refused: str) -> str:
-        """Return an address `[%1+16]` as a pointer to a C++ type."""
+    def _place(self, operand: str, refused: str = "") -> str:
+        """Return the bits of an address `[%1+16]`, which no operand of a constraint may hold."""
         match = _ADDRESS.fullmatch(operand)
         if match is None:
             raise PtxError(f"{operand} is no address")
-        if self.kinds.get(match[1]) == refused:
+        if refused and self.kinds.get(match[1]) == refused:
             raise PtxError(f'an address by "{refused}"({match[1]})')
         offset = "0" if match[2] is None else _number(match[2], "s64")
-        return f"reinterpret_cast<{kind}>({self.bits(match[1], 'u64')} + {offset})"
+        return f"{self.bits(match[1], 'u64')} + {offset}"
 
     def write(self, operand: str, value: str) -> str:
         """Return the statement that sets a register to the bits of a C++ value; `_` takes none."""

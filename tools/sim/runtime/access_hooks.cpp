@@ -79,7 +79,10 @@ inline void end_turn_if_due() {
 inline void check_access(std::uintptr_t address, unsigned bytes, bool is_store, bool aligned,
                          std::uintptr_t pc) {
   note_that_it_ran(pc);
-  if (is_local(address)) return;
+  if (is_local(address)) {
+    if (g.fiber->registers != nullptr) note_register(address, bytes, pc);
+    return;
+  }
   end_turn_if_due();  // before the checks: what follows them is the access itself
   if (!is_store && is_plain_input(address, bytes, aligned, pc)) return;
   if (is_second_look() || !is_plain_global(address, bytes, is_store, aligned, pc))
@@ -90,7 +93,10 @@ inline void check_access(std::uintptr_t address, unsigned bytes, bool is_store, 
 [[gnu::noinline]] void check_volatile(std::uintptr_t address, unsigned bytes, bool is_store,
                                       std::uintptr_t pc) {
   note_that_it_ran(pc);
-  if (is_local(address)) return;
+  if (is_local(address)) {
+    if (g.fiber->registers != nullptr) note_register(address, bytes, pc);
+    return;
+  }
   end_turn_if_due();
   Access access{address, pc, nullptr, 0, 0, bytes, is_store};
   access.is_volatile = true;
@@ -125,6 +131,10 @@ inline std::uintptr_t to_address(const volatile void* pointer) {
 // runs until it waits; the limit is for one that spins.
 std::uint32_t draw_turn() {
   return g.schedule_seed == 0 ? 1u << 16 : 16 + static_cast<std::uint32_t>(g.random() % 240);
+}
+
+void check_load(const volatile void* p, unsigned bytes, std::uintptr_t pc) {
+  check_access(to_address(p), bytes, false, true, pc);
 }
 
 void check_store(const volatile void* p, unsigned bytes, std::uintptr_t pc) {

@@ -1,10 +1,9 @@
-// Asynchronous copies, values sent between the blocks of a cluster, and mbarriers. What is under
-// way takes effect as late as it may: when it is waited for.
+// Asynchronous copies, and values sent between the blocks of a cluster. What is under way takes
+// effect as late as it may: when it is waited for, by a group or at an mbarrier (mbarriers.cpp).
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
 
 #include "../include/kopt_sim/runtime_interface.h"
+#include "mbarriers.h"
 #include "race_detector.h"
 
 namespace kopt_sim {
@@ -12,140 +11,34 @@ namespace kopt_sim {
 namespace {
 
 // A copy that is waited for asks for addresses that are multiples of its size, 16 at most.
-AsyncCopy make_copy(void* to, const void* from, unsigned bytes, unsigned source_bytes,
-                    std::uintptr_t pc) {
-  const unsigned alignment = std::min(bytes & -bytes, 16u);
-  check_alignment(to, alignment, true, pc);
-  if (source_bytes != 0) check_alignment(from, alignment, false, pc);
-  check_start(to, bytes, true, pc);
-  check_start(from, source_bytes, false, pc);
-  const AsyncCopy copy{to, from, bytes, source_bytes, pc, g.stamp};
-  start_overwriting(copy);
+const AsyncCopy& started(const AsyncCopy& copy) {
+  const unsigned alignment = std::min(copy.bytes & -copy.bytes, 16u);
+  check_alignment(copy.to, alignment, true, copy.pc);
+  if (copy.source_bytes != 0) check_alignment(copy.from, alignment, false, copy.pc);
+  check_start(copy.to, copy.bytes, true, copy.pc);
+  check_start(copy.from, copy.source_bytes, false, copy.pc);
+  start_overwriting(copy, *g.block);
   return copy;
 }
 
-using Groups = std::vector<std::vector<AsyncCopy>>;
+using Groups = std::vector<CopyGroup>;
+
+void open_group(Groups& groups) { groups.push_back(std::make_shared<std::vector<AsyncCopy>>()); }
 
 Groups& made(Groups*& groups) {
-  if (groups == nullptr) groups = new Groups(1);
+  if (groups == nullptr) {
+    groups = new Groups;
+    open_group(*groups);
+  }
   return *groups;
 }
 
 void wait_for(Groups& groups, unsigned groups_left) {
   while (groups.size() > groups_left + 1) {
-    const std::vector<AsyncCopy> oldest = groups.front();
+    const CopyGroup oldest = groups.front();
     groups.erase(groups.begin());
-    for (const AsyncCopy& copy : oldest) copy_checked(copy);
+    land_copies(oldest);
   }
-}
-
-// What the memory of an mbarrier holds here: its state is kept by its address.
-constexpr std::uint64_t kMbarrierMark = 0x6b6f70746d626172;
-
-[[noreturn]] void stop_at_mbarrier(const char* note, std::uintptr_t pc) {
-  FaultRecord record = describe_fault(Fault::crash, pc);
-  std::snprintf(record.note, sizeof record.note, "%s", note);
-  stop_with(record);
-}
-
-void require_mark(std::uintptr_t address, std::uintptr_t pc) {
-  if (std::memcmp(reinterpret_cast<const void*>(address), &kMbarrierMark, 8) != 0)
-    stop_at_mbarrier("something else was stored over the mbarrier", pc);
-}
-
-Mbarrier& find_mbarrier(Block& block, std::uintptr_t address, std::uintptr_t pc) {
-  const auto found = block.mbarriers.find(address);
-  if (found == block.mbarriers.end()) {
-    FaultRecord record = describe_fault(Fault::uninitialized_read, pc);
-    std::snprintf(record.variable, sizeof record.variable, "mbarrier");
-    record.bytes = record.variable_bytes = 8;
-    std::snprintf(record.note, sizeof record.note, "the mbarrier was not initialised%s",
-                  &block == g.block ? "" : " by the block that the value is sent to");
-    stop_with(record);
-  }
-  if (&block == g.block) require_mark(address, pc);  // another one's memory lies elsewhere
-  return found->second;
-}
-
-void complete_if_due(std::uintptr_t address, Mbarrier& barrier) {
-  if (barrier.pending != 0 || barrier.bytes != 0) return;
-  barrier.pending = barrier.arrivals;
-  barrier.parity ^= 1;
-  ++g.block->epoch;  // whoever waited is ordered after whoever arrived
-  for (std::uint32_t i = 0; i < g.threads_per_block; ++i) {
-    Fiber& fiber = g.block->fibers[i];
-    if (fiber.wait == Wait::mbarrier && fiber.mbarrier == address) fiber.wait = Wait::runnable;
-  }
-  refresh_stamp();
-}
-
-void count_bytes(std::uintptr_t address, unsigned bytes, std::uintptr_t pc) {
-  Mbarrier& barrier = find_mbarrier(*g.block, address, pc);
-  barrier.bytes -= bytes;
-  complete_if_due(address, barrier);
-}
-
-// A store of the running thread: whoever has waited for the barrier comes after it. `parity`: of the
-// phase that the values came to; one that comes when that is complete may have come before others.
-void land_value(const SentValue& sent, std::uint32_t parity) {
-  if (find_mbarrier(*g.block, sent.barrier, sent.pc).parity != parity) {
-    FaultRecord record = describe_fault(Fault::data_race, sent.pc);
-    record.bytes = sizeof sent.value;
-    record.is_store = true;
-    std::snprintf(record.note, sizeof record.note,
-                  "more bytes are sent to block %llu than the phase waits for, before it has waited: "
-                  "the phase may end without the others; a second exchange needs its own mbarrier",
-                  static_cast<unsigned long long>(g.block->index));
-    stop_with(record);
-  }
-  Access access{sent.to, sent.pc, nullptr, 0, 0, sizeof sent.value, true};
-  access.lands = true;
-  check_shared(access, true);
-  std::memcpy(reinterpret_cast<void*>(sent.to), &sent.value, sizeof sent.value);
-  count_bytes(sent.barrier, sizeof sent.value, sent.pc);
-}
-
-template <class Landing>
-std::vector<Landing> take_due(std::vector<Landing>& under_way, std::uintptr_t barrier) {
-  const auto is_due = [barrier](const Landing& one) { return one.barrier == barrier; };
-  const auto rest = std::stable_partition(under_way.begin(), under_way.end(), is_due);
-  std::vector<Landing> due(under_way.begin(), rest);
-  under_way.erase(under_way.begin(), rest);
-  return due;
-}
-
-// Lands what counts on this barrier.
-void land(std::uintptr_t address) {
-  for (const BulkLoad& load : take_due(g.block->bulk_loads, address)) {
-    copy_checked(load.copy);
-    note_landed(load.copy);
-    count_bytes(address, load.copy.bytes, load.copy.pc);
-  }
-  const std::vector<SentValue> values = take_due(g.block->sent_values, address);
-  if (values.empty()) return;
-  const std::uint32_t parity = find_mbarrier(*g.block, address, values.front().pc).parity;
-  for (const SentValue& sent : values) land_value(sent, parity);
-}
-
-// Who meets others at an mbarrier comes after the producer if any of the block does: which of them
-// arrived there is not followed.
-void meet_block() {
-  for (std::uint32_t i = 0; i < g.threads_per_block && !g.fiber->after_producer; ++i)
-    g.fiber->after_producer = g.block->fibers[i].after_producer;
-}
-
-// A thread of `block` that sleeps at the barrier, null if there is none.
-Fiber* find_sleeper(Block& block, std::uintptr_t address) {
-  Fiber* const end = block.fibers + g.threads_per_block;
-  Fiber* const found = std::find_if(block.fibers, end, [address](const Fiber& fiber) {
-    return fiber.wait == Wait::mbarrier && fiber.mbarrier == address;
-  });
-  return found == end ? nullptr : found;
-}
-
-// Threads that already sleep at the barrier cannot land its loads themselves.
-void land_if_awaited(std::uintptr_t address) {
-  if (find_sleeper(*g.block, address) != nullptr) land(address);
 }
 
 std::uintptr_t own_address(void* shared, int line) {
@@ -155,21 +48,46 @@ std::uintptr_t own_address(void* shared, int line) {
 
 }  // namespace
 
-// What was sent to a block that ends now must have come, and a phase must have waited for it.
-void check_awaited(Block& block) {
-  bool lost = !block.sent_values.empty();
-  for (const auto& [address, barrier] : block.mbarriers)
-    lost |= barrier.counts_values && barrier.bytes < 0;
-  if (!lost) return;
-  FaultRecord record = describe_fault(Fault::data_race, 0);
-  record.bytes = sizeof(SentValue::value);
-  record.is_store = true;
-  if (!block.sent_values.empty()) record.pc = block.sent_values.front().pc;
-  std::snprintf(record.note, sizeof record.note,
-                "block %llu of the cluster may end before a value that is sent to it has come: it "
-                "must wait for the mbarrier until all bytes are there",
-                static_cast<unsigned long long>(block.index));
-  keep_fault(record);
+void land_copies(const CopyGroup& group) {
+  std::vector<AsyncCopy> copies;
+  copies.swap(*group);
+  for (const AsyncCopy& copy : copies) copy_checked(copy);
+}
+
+namespace {
+
+void start_own_load(const AsyncCopy& copy, std::uintptr_t barrier) {
+  require_proxy_fence(copy.to, copy.bytes, copy.pc);
+  g.block->bulk_loads.push_back({started(copy), barrier, false});
+  land_if_awaited(barrier);
+}
+
+// To the same place of another block, whose mbarrier counts it. It lands there; when it was started
+// is told by that block's time.
+void start_load_of(Block& target, AsyncCopy copy, std::uintptr_t barrier) {
+  require_reachable(target, reinterpret_cast<std::uintptr_t>(copy.to), copy.bytes, copy.pc);
+  find_mbarrier(target, barrier, copy.pc);
+  start_overwriting(copy, target);
+  copy.start = with_epoch(copy.start, target.epoch);
+  target.bulk_loads.push_back({copy, barrier, true});
+  if (Fiber* sleeper = find_sleeper(target, barrier)) sleeper->wait = Wait::runnable;
+}
+
+}  // namespace
+
+void start_bulk_load(const AsyncCopy& copy, std::uintptr_t barrier) {
+  if (g.fiber->targets == 0) return start_own_load(copy, barrier);
+  Block* const first = g.block - kopt_sim_cluster_rank();
+  for (std::uint32_t rest = g.fiber->targets; rest != 0; rest &= rest - 1) {
+    Block* const target = first + __builtin_ctz(rest);
+    if (target == g.block) start_own_load(copy, barrier);
+    else start_load_of(*target, copy, barrier);
+  }
+}
+
+void start_bulk_store(const AsyncCopy& copy) {
+  require_proxy_fence(copy.from, copy.bytes, copy.pc);
+  made(g.fiber->bulk_stores).back()->push_back(started(copy));
 }
 
 }  // namespace kopt_sim
@@ -180,65 +98,32 @@ using namespace kopt_sim;
 
 extern "C" {
 
-void kopt_sim_async_copy(void* to, const void* from, unsigned bytes, unsigned source_bytes) {
-  made(g.fiber->async).back().push_back(make_copy(to, from, bytes, source_bytes, CALLER));
+void kopt_sim_multicast(unsigned targets, int line) {
+  if (targets >> kopt_sim_cluster_size() != 0)
+    kopt_sim_map_shared(nullptr, kopt_sim_cluster_size(), line);  // ends the run: no such rank
+  g.fiber->targets = targets;
 }
 
-void kopt_sim_async_commit() { made(g.fiber->async).emplace_back(); }
+void kopt_sim_async_copy(void* to, const void* from, unsigned bytes, unsigned source_bytes) {
+  made(g.fiber->async).back()->push_back(started({to, from, bytes, source_bytes, CALLER, g.stamp}));
+}
+
+void kopt_sim_async_commit() { open_group(made(g.fiber->async)); }
 
 void kopt_sim_async_wait(unsigned groups_left) { wait_for(made(g.fiber->async), groups_left); }
 
 void kopt_sim_bulk_store(void* global, const void* shared, unsigned bytes) {
-  require_proxy_fence(shared, bytes, CALLER);
-  made(g.fiber->bulk_stores).back().push_back(make_copy(global, shared, bytes, bytes, CALLER));
+  start_bulk_store({global, shared, bytes, bytes, CALLER, g.stamp});
 }
 
-void kopt_sim_bulk_commit() { made(g.fiber->bulk_stores).emplace_back(); }
+void kopt_sim_bulk_commit() { open_group(made(g.fiber->bulk_stores)); }
 
 void kopt_sim_bulk_wait(unsigned groups_left) { wait_for(made(g.fiber->bulk_stores), groups_left); }
 
-void kopt_sim_mbarrier_init(void* barrier, unsigned arrivals) {
-  const auto address = reinterpret_cast<std::uintptr_t>(barrier);
-  check_atomic(address, 8, false, CALLER);  // bounds and alignment
-  if (!is_shared(address)) stop_at_mbarrier("an mbarrier must lie in shared memory", CALLER);
-  std::memcpy(barrier, &kMbarrierMark, sizeof kMbarrierMark);
-  g.block->mbarriers[address] = {arrivals, arrivals, 0, 0, false};
-}
-
-void kopt_sim_mbarrier_arrive(void* barrier, unsigned expected_bytes) {
-  settle_pending_write();
-  const auto address = reinterpret_cast<std::uintptr_t>(barrier);
-  Mbarrier& state = find_mbarrier(*g.block, address, CALLER);
-  state.bytes += expected_bytes;
-  --state.pending;
-  complete_if_due(address, state);
-  land_if_awaited(address);
-}
-
-void kopt_sim_mbarrier_wait(void* barrier, unsigned parity, int line) {
-  settle_pending_write();
-  const auto address = reinterpret_cast<std::uintptr_t>(barrier);
-  const Mbarrier& state = find_mbarrier(*g.block, address, CALLER);
-  const auto must_wait = [&state, parity] { return state.parity == (parity & 1u); };
-  meet_block();
-  while (must_wait()) {
-    land(address);
-    if (!must_wait()) return;
-    g.fiber->wait = Wait::mbarrier;
-    g.fiber->mbarrier = address;
-    g.fiber->line = line;
-    return_to_scheduler();
-    meet_block();
-  }
-}
-
 void kopt_sim_bulk_load(void* shared, const void* global, unsigned bytes, unsigned source_bytes,
                         void* barrier) {
-  require_proxy_fence(shared, bytes, CALLER);
-  g.block->bulk_loads.push_back(
-      {make_copy(shared, global, bytes, source_bytes, CALLER),
-       reinterpret_cast<std::uintptr_t>(barrier)});
-  land_if_awaited(reinterpret_cast<std::uintptr_t>(barrier));
+  start_bulk_load({shared, global, bytes, source_bytes, CALLER, g.stamp},
+                  reinterpret_cast<std::uintptr_t>(barrier));
 }
 
 // Checked as a store of the sender now: nothing may still use the element, and until the receiver

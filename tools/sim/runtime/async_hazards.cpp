@@ -20,8 +20,11 @@ bool counts(Stamp stamp) { return is_valid_here(stamp) && is_of_resident(stamp);
     access.offset = address - variable->address;
   }
   FaultRecord record = describe_access(Fault::data_race, access);
-  char who[40] = "several threads of the block";
-  if (stamp_many(other) == 0) std::snprintf(who, sizeof who, "thread %u", stamp_thread(other));
+  char who[40] = "several threads of the same block";
+  if (stamp_many(other) == 3 || stamp_block(other) != stamp_block(g.stamp))
+    std::snprintf(who, sizeof who, "threads of another block");
+  else if (stamp_many(other) == 0)
+    std::snprintf(who, sizeof who, "thread %u of the same block", stamp_thread(other));
   std::snprintf(record.note, sizeof record.note,
                 "the copy that starts here may land at once: %s %s its destination %s", who, did, when);
   stop_with(record);
@@ -30,10 +33,12 @@ bool counts(Stamp stamp) { return is_valid_here(stamp) && is_of_resident(stamp);
 }  // namespace
 
 // Forgets who has loaded the destination: whoever has when the copy lands did so after its start.
-void start_overwriting(const AsyncCopy& copy) {
+void start_overwriting(const AsyncCopy& copy, Block& owner) {
   if (g.learns) return;
+  if (find_shared(reinterpret_cast<std::uintptr_t>(copy.to)) != nullptr)
+    require_unread(owner, reinterpret_cast<std::uintptr_t>(copy.to), copy.bytes, copy.pc);
   constexpr char kBefore[] = "and no barrier lies between";
-  const auto [first, end] = own_cells(reinterpret_cast<std::uintptr_t>(copy.to), copy.bytes);
+  const auto [first, end] = cells_of(owner, reinterpret_cast<std::uintptr_t>(copy.to), copy.bytes);
   for (Cell* cell = first; cell != end; ++cell) {
     if (counts(cell->read) && !is_ordered(cell->read)) stop_at(copy, cell->read, "loaded", kBefore);
     for (const Stamp store : {cell->write, cell->met})
@@ -45,7 +50,7 @@ void start_overwriting(const AsyncCopy& copy) {
 void end_overwriting(const AsyncCopy& copy) {
   if (g.learns) return;
   constexpr char kMeanwhile[] = "before it was waited for";
-  const auto [first, end] = own_cells(reinterpret_cast<std::uintptr_t>(copy.to), copy.bytes);
+  const auto [first, end] = cells_of(*g.block, reinterpret_cast<std::uintptr_t>(copy.to), copy.bytes);
   for (const Cell* cell = first; cell != end; ++cell) {
     if (counts(cell->read)) stop_at(copy, cell->read, "loaded", kMeanwhile);
     for (const Stamp store : {cell->write, cell->met})

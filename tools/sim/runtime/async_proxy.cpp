@@ -1,5 +1,5 @@
-// Bulk copies work through the async proxy: what a thread stores to shared memory reaches them only
-// behind fence.proxy.async, on the way from the store to the copy.
+// Bulk copies, wgmma and tcgen05 work through the async proxy: what a thread stores to shared memory reaches
+// them only behind fence.proxy.async, on the way from the store to the copy or product.
 #include <algorithm>
 #include <cstdio>
 
@@ -43,7 +43,7 @@ void require_proxy_fence(const volatile void* shared, unsigned bytes, std::uintp
     FaultRecord record = describe_access(Fault::data_race, access);
     std::snprintf(record.note, sizeof record.note,
                   "thread %u of the same block stored to it and no fence_proxy_async() lies between: "
-                  "a bulk copy need not see the store",
+                  "a bulk copy, wgmma or tcgen05 need not see the store",
                   stamp_thread(store));
     stop_with(record);
   }

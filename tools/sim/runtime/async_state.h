@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "stamp.h"
 
@@ -15,10 +17,19 @@ struct AsyncCopy {
   Stamp start;                   // of the thread that started it
 };
 
+// Copies that are waited for together; whoever lands them first leaves none.
+using CopyGroup = std::shared_ptr<std::vector<AsyncCopy>>;
+
+// An arrival at an mbarrier that comes when the copies that a thread has begun have landed.
+struct LateArrival {
+  std::vector<CopyGroup> copies;
+  std::uintptr_t barrier, pc;
+};
 // What an mbarrier counts when it lands.
 struct BulkLoad {
   AsyncCopy copy;
   std::uintptr_t barrier;
+  bool from_other;  // block of the cluster
 };
 // What a bulk copy left, until something else is stored there.
 struct Landed {

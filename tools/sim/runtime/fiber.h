@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "async_state.h"
+#include "named_barrier.h"
 #include "stamp.h"
+#include "warpgroup.h"
 
 extern "C" {
 struct KoptIndex3 {
@@ -32,6 +34,11 @@ enum class Wait : std::uint8_t {
   warp_sync,
   converge,  // until no lane of the warp can run
   mbarrier,
+  matrix,
+  tensor_memory,  // for columns that another warp has allocated
+  warpgroup,  // for all 128 threads, at a wgmma instruction
+  lanes,  // of its warp, at a named barrier
+  named,
   cluster,
   grid,
   done
@@ -68,9 +75,14 @@ struct Fiber {
   std::uint8_t exchange_result;  // where its warp keeps what it was given
   std::uint8_t fence;  // 0 none, 1 block, 2 device: passed since the last atomic
   Acquires acquires;
-  std::uint32_t mask;
+  std::uint32_t mask;  // of the lanes that it waits for; at a matrix or wgmma instruction its code
   std::uint32_t exchange_lanes;
   std::uintptr_t mbarrier;  // waited for
+  bool tries;               // to wait there: it may as well be told that the phase is not complete
+  bool has_failed;          // its last try did
+  unsigned stalls;          // tries since one succeeded that failed as nothing else could go on
+  NamedArrival named;       // the last one
+  std::uint32_t vote;       // there: what it gave, then what all gave
   bool arrived;             // at the cluster barrier, and has not waited for it since
   bool arrived_relaxed;     // there, so that its arrival orders nothing
   std::uint32_t arrival_phase;
@@ -82,7 +94,10 @@ struct Fiber {
   Index3 thread;
   std::uint32_t linear;
   // Committed groups, the last one still open: of cp.async, and of bulk stores.
-  std::vector<std::vector<AsyncCopy>>*async, *bulk_stores;
+  std::uint32_t targets;  // blocks of the cluster, by rank, that its next bulk load goes to; 0: its own
+  std::vector<CopyGroup>*async, *bulk_stores;
+  RegisterMarks* registers;  // null before its first wgmma.fence
+  bool lands;                // the products that its warpgroup waits for
   std::vector<TraceEntry>* trace;              // null unless this thread is sampled
   RecentLoad recent[4];
   unsigned recent_count;

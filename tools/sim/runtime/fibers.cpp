@@ -91,12 +91,16 @@ void prepare_fiber(Fiber& fiber, unsigned stack_number) {
   std::memset(end - g.poisoned_stack_bytes, g.poison, g.poisoned_stack_bytes);
 }
 
+// Where the stack of a fiber begins that is not running, or has been switched to last.
+std::uintptr_t stack_of(const Fiber& fiber) {
+  const auto first = reinterpret_cast<std::uintptr_t>(stacks);
+  const auto pointer = reinterpret_cast<std::uintptr_t>(fiber.stack_pointer);
+  return (pointer - first) / kStackBytes * kStackBytes + first;
+}
+
 void switch_to(Fiber& fiber) {
   g.fiber = &fiber;
-  g.stack_begin = (reinterpret_cast<std::uintptr_t>(fiber.stack_pointer) -
-                   reinterpret_cast<std::uintptr_t>(stacks)) /
-                      kStackBytes * kStackBytes +
-                  reinterpret_cast<std::uintptr_t>(stacks);
+  g.stack_begin = stack_of(fiber);
   threadIdx = {fiber.thread.x, fiber.thread.y, fiber.thread.z};
   refresh_stamp();
   kopt_sim_switch(&g.scheduler_stack_pointer, fiber.stack_pointer);

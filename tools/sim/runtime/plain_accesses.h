@@ -87,9 +87,11 @@ inline bool is_plain_global(std::uintptr_t address, unsigned bytes, bool is_stor
 // Whether a stamp is of the running block and a block barrier lies between it and the next access;
 // a stamp of several blocks' threads (3) is none.
 inline bool is_before_barrier(Stamp stamp) {
-  constexpr Stamp kBlock = kValid | Stamp{0xfffff} << 42, kEpoch = Stamp{0x3ffff} << 24;
+  constexpr Stamp kBlock = kValid | Stamp{0xfffff} << 42;
   const Stamp differs = stamp ^ g.stamp;
-  return (differs & kBlock) == 0 && (differs & kEpoch) != 0 && stamp_many(stamp) != 3;
+  if ((differs & kBlock) != 0 || (differs & kEpochBits) == 0 || stamp_many(stamp) == 3) return false;
+  const std::uint32_t unordered = g.block->unordered_epochs;
+  return unordered == 0 || epoch_age(stamp_epoch(stamp)) > unordered;
 }
 
 // Whether a stamp is of a block that can still race with the running one. Others have left theirs
@@ -117,6 +119,7 @@ inline Stamp join_reader(Stamp earlier) {
 inline bool is_plain_shared(std::uintptr_t address, unsigned bytes, bool is_store, bool aligned,
                             std::uintptr_t pc) {
   if (is_store ? g.pending_write_race.kind != Fault::none : g.filler >= 0) return false;
+  if (is_store && g.block->products_in_flight != 0) return false;  // one may read it
   if (aligned && (address & (bytes - 1)) != 0) return false;
   for (SharedVariable& variable : g.shared) {
     const std::uintptr_t offset = address - variable.address;

@@ -19,6 +19,17 @@ inline bool before_wide_barrier(Stamp earlier) {
   return stamp_epoch(earlier) < ((earlier & kArrived) != 0 ? synced.ahead : synced.all);
 }
 
+// True if a named barrier lies between; one of several reading warps need not have come to it.
+inline bool is_met(Stamp earlier, std::uint32_t age) {
+  const std::size_t warps = g.block->warps.size();
+  const std::uint32_t* const met = &g.block->met[g.fiber->linear / 32 * warps];
+  const auto comes_after = [age](std::uint32_t epoch) { return age > g.block->epoch - epoch; };
+  if (stamp_many(earlier) != 2) return comes_after(met[stamp_thread(earlier) / 32]);
+  for (std::size_t warp = 0; warp < warps; ++warp)
+    if (warp != g.fiber->linear / 32 && comes_after(met[warp])) return true;
+  return false;
+}
+
 // True if the access stamped `earlier` happens before the running thread's next access.
 inline bool is_ordered(Stamp earlier) {
   const std::uint32_t block = stamp_block(earlier), epoch = stamp_epoch(earlier);
@@ -26,9 +37,10 @@ inline bool is_ordered(Stamp earlier) {
   if (before_wide_barrier(earlier)) return true;
   if (block != stamp_block(g.stamp)) return ordered_by_atomics(block, epoch);
   if (stamp_many(earlier) == 3) return false;  // readers in several blocks
-  if (epoch != stamp_epoch(g.stamp)) return true;  // a block barrier lies between
+  const std::uint32_t age = epoch_age(epoch), thread = stamp_thread(earlier);
+  if (age > g.block->unordered_epochs) return true;  // a block barrier lies between
+  if (!g.block->met.empty() && is_met(earlier, age)) return true;
   if (stamp_many(earlier) == 2) return false;  // readers in several warps
-  const std::uint32_t thread = stamp_thread(earlier);
   if (stamp_many(earlier) == 1)  // readers in one warp, ordered if they all were before its sync
     return thread / 32 == g.fiber->linear / 32 && g.fiber->lane_epoch > stamp_lane_epoch(earlier);
   if (thread == g.fiber->linear) return true;

@@ -58,7 +58,7 @@ void acquire_at_barrier() {
 void publish_by_atomic(std::uintptr_t address) {
   if (g.fiber->fence == 0) return;
   const std::uint32_t block = stamp_block(g.stamp);
-  ++g.block->epoch;  // what the block does from here on is not published
+  order_block(*g.block, g.block->epoch + 1);  // what the block does from here on is not published
   if (g.fiber->fence == 2) {
     Clock& mine = seen_by_block[block];
     mine[block] = g.block->epoch;

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <numeric>
 
+#include "mbarriers.h"
 #include "race_detector.h"
 
 namespace kopt_sim {
@@ -34,13 +35,20 @@ void enter_block(Block& block, std::uint64_t index, unsigned position) {
   block.position = unflatten(index, g.launch->grid);
   block.fibers = &fibers[position * threads];
   block.warps.assign((threads + 31) / 32, Warp{});
-  block.epoch = g.synced[0].all;
+  order_block(block, g.synced[0].all);
   block.alive = threads;
   block.at_barrier = block.at_cluster = block.at_grid = block.arrived = 0;
   block.met_others = block.was_reached = false;
   block.votes = block.last_votes = 0;
   block.mbarriers.clear();
+  block.warpgroups.clear();
+  block.operand_readers.clear();
+  block.products_in_flight = block.rounds_of_spins = 0;
+  block.tensor = {};
+  block.named_barriers.clear();
+  block.met.clear();
   block.bulk_loads.clear();
+  block.late_arrivals.clear();
   block.sent_values.clear();
   block.landed.clear();
   block.proxy_epoch = 0;
@@ -48,6 +56,7 @@ void enter_block(Block& block, std::uint64_t index, unsigned position) {
     Fiber& fiber = block.fibers[i];
     delete fiber.async;
     delete fiber.bulk_stores;
+    delete fiber.registers;
     fiber = Fiber{};
     fiber.linear = i;
     fiber.thread = unflatten(i, g.launch->block);
@@ -60,6 +69,7 @@ void enter_block(Block& block, std::uint64_t index, unsigned position) {
 void leave_fiber(Fiber& fiber) {
   Block& block = *g.block;
   --block.alive;
+  if (block.alive == 0) check_tensor_memory(block);
   forget_arrival(block, fiber);
   if (block.alive == 0 && block.was_reached) {
     check_awaited(block);
@@ -72,6 +82,7 @@ void leave_fiber(Fiber& fiber) {
     const Fiber& other = lanes[__builtin_ctz(rest)];
     if (other.wait != Wait::runnable) release_if_complete(other);
   }
+  leave_named_barriers(fiber);
 }
 
 struct Turn {
@@ -127,7 +138,7 @@ Turn run_warp(Block& block, unsigned number, bool until_blocked) {
 void pass_barrier(Block& block) {
   block.last_votes = block.votes;
   block.votes = block.at_barrier = 0;
-  ++block.epoch;
+  order_block(block, block.epoch + 1);
   ++g.report->barriers;
   for (Warp& warp : block.warps) {
     if (!warp.synced) continue;
@@ -190,11 +201,13 @@ bool run_block(Block& block) {
     if (g.stopping || block.alive == 0) break;
     if (block.at_barrier == block.alive) {
       pass_barrier(block);
+    } else if ((!round.ran || round.gave_way) && land_products(block, round.ran)) {
+      continue;
     } else if (round.gave_way && g.resident.size() > 1) {
       if (g.schedule_seed == 0 || g.random() % 16 == 0) break;
     } else if (!round.ran) {
       if (others_may_help(block)) break;
-      report_deadlock(block);
+      if (!fail_tries(block)) report_deadlock(block);
     }
   }
   return any;
@@ -215,6 +228,10 @@ Block& stuck_block() {
   };
   return *std::min_element(g.resident.begin(), g.resident.end(),
                            [rank](const Block& a, const Block& b) { return rank(a) < rank(b); });
+}
+
+bool fail_tries(std::vector<Block>& blocks) {
+  return std::any_of(blocks.begin(), blocks.end(), [](Block& block) { return fail_tries(block); });
 }
 
 }  // namespace
@@ -242,7 +259,8 @@ static void run_resident(std::uint64_t first, std::uint64_t count) {
       if (g.stopping) return;
     }
     if (!alive) break;
-    if (!pass_wide_barrier() && !progress) return report_deadlock(stuck_block());
+    if (!pass_wide_barrier() && !progress && !fail_tries(resident))
+      return report_deadlock(stuck_block());
   }
   for (Block& block : resident) finish_trace(block);
   g.report->blocks += count;

@@ -1,11 +1,8 @@
 // Shared variables. The block that runs has its own at the addresses that the linker gave them;
-// those of the other resident blocks lie in windows, one a block, laid out alike. A block of a
-// cluster reaches another one's through its window.
-#include <sys/mman.h>
-
+// those of the other resident blocks lie in windows (shared_windows.cpp).
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
+
 #include <cstring>
 
 #include "race_detector.h"
@@ -13,31 +10,6 @@
 namespace kopt_sim {
 
 namespace {
-
-constexpr std::uintptr_t kMargin = 1 << 20;  // around a window: an index that runs away stays in it
-constexpr std::uintptr_t kPage = 4096;
-
-std::uintptr_t windows = 0;  // none while a block is resident alone
-std::uintptr_t window_bytes = 0;
-std::uintptr_t lowest = 0;       // address of a block's own shared memory, at a page
-Block* shared_owner = nullptr;  // whose contents the shared variables hold
-
-std::uintptr_t in_window(const Block& block, std::uintptr_t own_address) {
-  const auto number = static_cast<std::uintptr_t>(&block - g.resident.data());
-  return windows + number * window_bytes + kMargin + (own_address - lowest);
-}
-
-bool is_in_windows(std::uintptr_t address) {
-  return windows != 0 && address - windows < window_bytes * g.resident.size();
-}
-
-Block& window_owner(std::uintptr_t address) {
-  return g.resident[(address - windows) / window_bytes];
-}
-
-std::uintptr_t own_address_of(std::uintptr_t address) {
-  return (address - windows) % window_bytes - kMargin + lowest;
-}
 
 // Cells are made for 4 bytes; the first narrower access splits them.
 void split_cells(SharedCells& shadow, std::uint64_t bytes, unsigned shift) {
@@ -70,6 +42,8 @@ void check_variable(Access& access, bool aligned, std::size_t number, Block& own
   if (access.offset + access.bytes > variable.bytes) stop_out_of_bounds(access, "");
   if (aligned && (access.address & (access.bytes - 1)) != 0)
     stop_with(describe_access(Fault::misaligned, access));
+  if (access.is_store)
+    require_unread(owner, variable.address + access.offset, access.bytes, access.pc);
   SharedCells& shadow = &owner == g.block ? variable.shadow : owner.shared_shadows[number];
   const unsigned shift = granule_for(access.offset, access.bytes);
   if (shift < shadow.granule_shift) split_cells(shadow, variable.bytes, shift);
@@ -125,19 +99,11 @@ bool check_at(Access& access, bool aligned, std::uintptr_t own_address, Block* o
   return false;
 }
 
-[[noreturn]] void stop_mapping(int line, const char* note) {
-  FaultRecord record = describe_fault(Fault::out_of_bounds, 0);
-  record.line = line;
-  std::snprintf(record.note, sizeof record.note, "%s", note);
-  stop_with(record);
-}
-
 }  // namespace
 
 bool check_shared(Access access, bool aligned) {
-  if (!is_in_windows(access.address)) return check_at(access, aligned, access.address, nullptr);
-  const std::uintptr_t own_address = own_address_of(access.address);
-  return check_at(access, aligned, own_address, &window_owner(access.address));
+  Block* const other = other_block_at(access.address);
+  return check_at(access, aligned, own_address_of(access.address), other);
 }
 
 // Where other blocks did access the shared memory of one that ends now, but need not have by now.
@@ -164,8 +130,7 @@ void check_end(Block& block) {
 
 // Names the shared variable that lies next to an address outside every variable.
 void stop_near_shared(Access access) {
-  const std::uintptr_t address =
-      is_in_windows(access.address) ? own_address_of(access.address) : access.address;
+  const std::uintptr_t address = own_address_of(access.address);
   const SharedVariable* nearest = nullptr;
   std::int64_t least = 0;
   for (const SharedVariable& variable : g.shared) {
@@ -191,12 +156,13 @@ const SharedVariable* find_shared(std::uintptr_t address) {
   return nullptr;
 }
 
-// Begin and end of the cells of a piece of this block's shared memory.
-std::pair<Cell*, Cell*> own_cells(std::uintptr_t address, unsigned bytes) {
-  for (SharedVariable& variable : g.shared) {
+// Begin and end of the cells of a piece of a block's shared memory.
+std::pair<Cell*, Cell*> cells_of(Block& owner, std::uintptr_t address, unsigned bytes) {
+  for (std::size_t i = 0; i < g.shared.size(); ++i) {
+    SharedVariable& variable = g.shared[i];
     const std::uintptr_t offset = address - variable.address;
     if (offset >= variable.bytes || bytes > variable.bytes - offset) continue;
-    SharedCells& shadow = variable.shadow;
+    SharedCells& shadow = &owner == g.block ? variable.shadow : owner.shared_shadows[i];
     const unsigned shift = granule_for(offset, bytes);
     if (shift < shadow.granule_shift) split_cells(shadow, variable.bytes, shift);
     Cell* const cells = shadow.cells.data();
@@ -206,92 +172,19 @@ std::pair<Cell*, Cell*> own_cells(std::uintptr_t address, unsigned bytes) {
   return {nullptr, nullptr};
 }
 
+void require_reachable(Block& other, std::uintptr_t address, unsigned bytes, std::uintptr_t pc) {
+  Access access{address, pc, nullptr, 0, 0, bytes, true};
+  const SharedVariable* const variable = find_shared(address);
+  if (variable == nullptr) stop_near_shared(access);
+  access.variable = variable->name;
+  access.variable_bytes = variable->bytes;
+  access.offset = address - variable->address;
+  require_running(access, other);
+  other.was_reached = true;
+}
+
 bool is_shared(std::uintptr_t address) {
-  return is_in_windows(address) || find_shared(address) != nullptr;
-}
-
-// Resident blocks use the same addresses for their own variables: this tells them apart.
-std::uintptr_t address_among_blocks(std::uintptr_t address) {
-  return windows == 0 || is_in_windows(address) || !is_shared(address)
-             ? address
-             : in_window(*g.block, address);
-}
-
-// Makes room for the shared memory of `count` resident blocks; there are as many to the end.
-void map_shared_windows(std::uint64_t count) {
-  shared_owner = nullptr;
-  if (windows != 0 || count == 1 || g.shared.empty()) return;
-  lowest = g.shared.front().address;
-  std::uintptr_t end = 0;
-  for (const SharedVariable& variable : g.shared) {
-    lowest = std::min(lowest, variable.address);
-    end = std::max(end, variable.address + variable.bytes);
-  }
-  lowest &= ~(kPage - 1);
-  window_bytes = (end - lowest + 2 * kMargin + kPage - 1) & ~(kPage - 1);
-  void* memory = mmap(nullptr, window_bytes * count, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) {
-    std::perror("kopt-sim: cannot map shared memory");
-    std::exit(70);
-  }
-  windows = reinterpret_cast<std::uintptr_t>(memory);
-}
-
-void make_shared_shadows(Block& block) {
-  block.shared_shadows.clear();
-  for (const SharedVariable& variable : g.shared) {
-    block.shared_shadows.push_back({std::vector<Cell>((variable.bytes >> 2) + 1), 2});
-    std::memset(reinterpret_cast<void*>(in_window(block, variable.address)), g.poison,
-                variable.bytes);
-  }
-}
-
-// Puts what the block's shared variables hold in place, and what is there back into its window.
-void place_shared(Block& block) {
-  if (shared_owner == &block || g.resident.size() == 1) return;
-  for (std::size_t i = 0; i < g.shared.size(); ++i) {
-    SharedVariable& variable = g.shared[i];
-    auto* memory = reinterpret_cast<void*>(variable.address);
-    if (shared_owner != nullptr) {
-      std::memcpy(reinterpret_cast<void*>(in_window(*shared_owner, variable.address)), memory,
-                  variable.bytes);
-      std::swap(shared_owner->shared_shadows[i], variable.shadow);
-    }
-    std::memcpy(memory, reinterpret_cast<void*>(in_window(block, variable.address)),
-                variable.bytes);
-    std::swap(block.shared_shadows[i], variable.shadow);
-  }
-  shared_owner = &block;
+  return other_block_at(address) != nullptr || find_shared(address) != nullptr;
 }
 
 }  // namespace kopt_sim
-
-using namespace kopt_sim;
-
-extern "C" {
-
-unsigned kopt_sim_cluster_size() { return g.launch->cluster.x; }
-unsigned kopt_sim_cluster_rank() { return g.block->position.x % g.launch->cluster.x; }
-
-void* kopt_sim_map_shared(const void* pointer, unsigned rank, int line) {
-  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  const unsigned size = kopt_sim_cluster_size();
-  char note[120];
-  if (rank >= size) {
-    std::snprintf(note, sizeof note, "rank %u of a cluster of %u blocks", rank, size);
-    stop_mapping(line, note);
-  }
-  if (!is_shared(address)) stop_mapping(line, "the address to map is not in shared memory");
-  const unsigned own = kopt_sim_cluster_rank();
-  const std::uintptr_t here = is_in_windows(address) ? own_address_of(address) : address;
-  if (rank == own) return reinterpret_cast<void*>(here);
-  return reinterpret_cast<void*>(in_window(*(g.block - own + rank), here));
-}
-
-unsigned kopt_sim_shared_rank(const void* pointer) {
-  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  if (!is_in_windows(address)) return kopt_sim_cluster_rank();
-  return window_owner(address).position.x % g.launch->cluster.x;
-}
-}

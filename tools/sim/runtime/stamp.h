@@ -20,6 +20,7 @@ struct Cell {
 constexpr Stamp kValid = Stamp{1} << 63;
 constexpr Stamp kStrangers = Stamp{1} << 62;
 constexpr Stamp kManyShift = 10;
+constexpr Stamp kEpochBits = Stamp{0x3ffff} << 24;
 inline std::uint32_t stamp_block(Stamp s) { return static_cast<std::uint32_t>(s >> 42) & 0xfffffu; }
 inline std::uint32_t stamp_epoch(Stamp s) { return static_cast<std::uint32_t>(s >> 24) & 0x3ffffu; }
 constexpr Stamp kArrived = Stamp{1} << 23;
@@ -28,6 +29,9 @@ inline std::uint32_t stamp_lane_epoch(Stamp s) {
   return static_cast<std::uint32_t>(s >> 12) & kMaxLaneEpoch;
 }
 inline std::uint32_t stamp_many(Stamp s) { return static_cast<std::uint32_t>(s >> 10) & 3u; }
+inline Stamp with_epoch(Stamp s, std::uint32_t epoch) {
+  return (s & ~kEpochBits) | (Stamp{epoch} << 24 & kEpochBits);
+}
 inline std::uint32_t stamp_thread(Stamp s) { return static_cast<std::uint32_t>(s) & 0x3ffu; }
 
 }  // namespace kopt_sim

@@ -13,7 +13,11 @@
 #include "async_state.h"
 #include "buffer_cells.h"
 #include "buffer_counters.h"
+#include "fault_record.h"
 #include "fiber.h"
+#include "matrix_exchange.h"
+#include "named_barrier.h"
+#include "tensor_memory.h"
 
 namespace kopt_sim {
 
@@ -56,40 +60,6 @@ struct SharedVariable {
   SharedCells shadow;  // of the block that runs
 };
 
-enum class Fault : std::uint32_t {
-  none,
-  out_of_bounds,
-  misaligned,
-  input_mutated,
-  crash,
-  timeout,
-  barrier_divergence,
-  data_race,
-  uninitialized_read,
-  unsupported,
-};
-
-struct FaultRecord {
-  Fault kind;
-  int launch;
-  std::uint64_t block_index;
-  Index3 block, thread;
-  std::uint64_t pc;
-  std::uint64_t last_pc;  // of the last checked access, for where pc names no line
-  char variable[64];
-  std::int64_t offset;
-  std::uint64_t variable_bytes;
-  std::uint32_t bytes;
-  bool is_store;
-  int line;  // of the candidate where it is known without the pc, else 0
-  char note[200];
-  // Of a race, the earlier access, where the run watched for it (watch.cpp); other_pc 0: unknown.
-  std::uint64_t other_pc;
-  Index3 other_block, other_thread;
-  std::uint32_t other_bytes;
-  bool other_is_store;
-};
-
 // Bytes of a variable whose accesses are kept, so that a race can be told with both sides.
 struct Watch {
   std::string variable;
@@ -121,6 +91,7 @@ struct Warp {
   std::uint16_t seen[32][32];  // seen[a][b]: the lane epoch of b up to which a is ordered after it
   std::uint32_t alive;
   bool synced;  // a warp sync happened since the last block barrier
+  std::vector<MatrixExchange> matrix;  // one, from its first matrix instruction on
 };
 
 struct Block {
@@ -129,15 +100,24 @@ struct Block {
   Fiber* fibers;
   std::vector<Warp> warps;
   std::uint32_t epoch;
+  std::uint32_t unordered_epochs;  // so many of the last ones no barrier of all threads has ended
   std::uint32_t alive;
   std::uint32_t at_barrier, at_cluster, at_grid;  // threads that wait there
   std::uint32_t arrived;  // threads that the cluster barrier under way need not wait for
   bool met_others;        // a cluster or grid barrier was passed: the other blocks have started
   bool was_reached;       // another block accessed its shared memory
   std::uint32_t votes, last_votes;
+  std::vector<Warpgroup> warpgroups;             // none before the first wgmma
+  std::vector<std::uint16_t> operand_readers;    // products under way that read 16 bytes of it
+  std::uint32_t products_in_flight, rounds_of_spins;
+  TensorMemory tensor;
+  std::vector<NamedBarrier> named_barriers;  // 16, from the first use on
+  // By warp and other warp: the first comes after what the other did in earlier epochs.
+  std::vector<std::uint32_t> met;
   std::vector<SharedCells> shared_shadows;  // while another resident block runs
   std::unordered_map<std::uintptr_t, Mbarrier> mbarriers;
   std::vector<BulkLoad> bulk_loads;
+  std::vector<LateArrival> late_arrivals;
   std::vector<SentValue> sent_values;  // to this block
   std::uint32_t proxy_epoch;           // the largest of its threads
   std::map<std::uintptr_t, Landed> landed;  // by bulk copies, by address
@@ -228,6 +208,7 @@ void refresh_stamp();
 void prepare_fiber(Fiber& fiber, unsigned stack_number);
 void allocate_stacks(unsigned count);
 void switch_to(Fiber& fiber);
+std::uintptr_t stack_of(const Fiber& fiber);
 void return_to_scheduler();
 
 // faults.cpp
@@ -266,10 +247,20 @@ void place_shared(Block& block);
 void check_end(Block& block);
 const SharedVariable* find_shared(std::uintptr_t address);  // of this block; null for none
 bool is_shared(std::uintptr_t address);
-std::pair<Cell*, Cell*> own_cells(std::uintptr_t address, unsigned bytes);  // null for none
+// Of an address as `owner` has it; null for none.
+std::pair<Cell*, Cell*> cells_of(Block& owner, std::uintptr_t address, unsigned bytes);
+Block* other_block_at(std::uintptr_t address);  // null for an address of this block
+std::uintptr_t own_address_of(std::uintptr_t address);
+// Ends the run if this block of the cluster need not be there; `address` as it has it.
+void require_reachable(Block& other, std::uintptr_t address, unsigned bytes, std::uintptr_t pc);
 std::uintptr_t address_among_blocks(std::uintptr_t address);
 
 // async_copies.cpp
+void start_bulk_load(const AsyncCopy& copy, std::uintptr_t barrier);
+void start_bulk_store(const AsyncCopy& copy);
+void land_copies(const CopyGroup& group);
+
+// mbarriers.cpp
 void check_awaited(Block& block);
 
 // trace.cpp
@@ -280,6 +271,7 @@ void finish_trace(Block& block);
 // access_hooks.cpp
 bool is_candidate_memory(std::uintptr_t address);
 std::uint32_t draw_turn();
+void check_load(const volatile void* p, unsigned bytes, std::uintptr_t pc);
 void check_store(const volatile void* p, unsigned bytes, std::uintptr_t pc);
 void check_atomic(std::uintptr_t address, unsigned bytes, bool reads, std::uintptr_t pc);
 void check_alignment(const volatile void* p, unsigned bytes, bool is_store, std::uintptr_t pc);

@@ -24,7 +24,7 @@ bool all_arrived(const Warp& warp, const Fiber& self, std::uint32_t mask, Wait w
 // A stamp has 11 bits for the lane epoch. Before they run out the block's epoch moves on: what the
 // block did so far counts as ordered, so a race across this point is missed, none is invented.
 void restart_lane_epochs(Warp& warp, Fiber* lanes) {
-  ++g.block->epoch;
+  order_block(*g.block, g.block->epoch + 1);
   for (unsigned lane = 0; lane < 32; ++lane) {
     std::memset(warp.seen[lane], 0, sizeof warp.seen[lane]);
     if (warp.alive >> lane & 1u) lanes[lane].lane_epoch = 0;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "state.h"
+#include "ordering.h"
 
 namespace kopt_sim {
 
@@ -35,7 +35,7 @@ void pass_grid_barrier() {
   g.synced[0] = g.synced[1] = {epoch, epoch};
   release(Wait::grid);
   for (Block& block : g.resident) {
-    block.epoch = epoch;
+    order_block(block, epoch);
     block.at_grid = 0;
     block.met_others = true;
   }
@@ -49,7 +49,7 @@ void pass_cluster_barrier() {
   for (Block& block : g.resident) {
     block.at_cluster = block.arrived = 0;
     if (g.phase_relaxed) continue;
-    block.epoch = g.synced[0].all;
+    order_block(block, g.synced[0].all);
     for (std::uint32_t i = 0; i < g.threads_per_block; ++i)
       g.phase_after_producer |= block.fibers[i].after_producer;
   }

@@ -21,14 +21,11 @@ KOPT_SIM_STORE(__stcs)
 KOPT_SIM_STORE(__stwt)
 #undef KOPT_SIM_STORE
 
-// The program lies in the first 2 GiB, and with it shared memory: 32 bits are enough.
-inline std::size_t __cvta_generic_to_shared(const void* p) {
-  return reinterpret_cast<std::uintptr_t>(p);
-}
+inline std::size_t __cvta_generic_to_shared(const void* p) { return kopt_sim_to_shared(p); }
 inline std::size_t __cvta_generic_to_global(const void* p) {
   return reinterpret_cast<std::uintptr_t>(p);
 }
-inline void* __cvta_shared_to_generic(std::size_t p) { return reinterpret_cast<void*>(p); }
+inline void* __cvta_shared_to_generic(std::size_t p) { return kopt_sim_from_shared(p); }
 inline void* __cvta_global_to_generic(std::size_t p) { return reinterpret_cast<void*>(p); }
 template <class T>
 inline T* __builtin_kopt_assume_aligned(T* p, std::size_t) { return p; }

@@ -2,6 +2,8 @@
 // name in CUDA C++. Source of what they do: the PTX ISA.
 #pragma once
 
+#include "matrix_code.h"
+
 namespace kopt_sim {
 
 template <class T>
@@ -212,6 +214,21 @@ __forceinline__ PtxShuffled ptx_shuffle(char mode, std::uint32_t a, std::uint32_
   const unsigned source = static_cast<unsigned>(within ? from : lane);
   return {static_cast<std::uint32_t>(kopt_sim_shuffle(mask, a, source, line)), within};
 }
+
+// Registers of a matrix instruction, the first one lowest.
+template <class... Registers>
+__forceinline__ unsigned __int128 ptx_joined(Registers... registers) {
+  unsigned __int128 joined = 0;
+  unsigned place = 0;
+  ((joined |= static_cast<unsigned __int128>(registers) << place, place += 8 * sizeof registers),
+   ...);
+  return joined;
+}
+template <class T>
+__forceinline__ T ptx_part(unsigned __int128 joined, unsigned number) {
+  return static_cast<T>(joined >> 8 * sizeof(T) * number);
+}
+
 __forceinline__ unsigned ptx_leader(unsigned mask, int line = __builtin_LINE()) {
   return static_cast<unsigned>(__ffs(static_cast<int>(__ballot_sync(mask, 1, line)))) - 1u;
 }

@@ -13,6 +13,12 @@ inline int __syncthreads_or(int predicate, KOPT_SIM_LINE) {
 inline int __syncthreads_and(int predicate, KOPT_SIM_LINE) {
   return kopt_sim_barrier(predicate == 0, line) == 0;
 }
+inline void __barrier_sync(unsigned number, KOPT_SIM_LINE) {
+  kopt_sim_named_barrier(number, 0, true, false, line);
+}
+inline void __barrier_sync_count(unsigned number, unsigned count, KOPT_SIM_LINE) {
+  kopt_sim_named_barrier(number, count, true, false, line);
+}
 inline void __syncwarp(unsigned mask = 0xffffffffu, KOPT_SIM_LINE) {
   kopt_sim_sync_warp(mask, line);
 }

@@ -103,6 +103,21 @@ def _tau(own: Sequence[Point]) -> float | None:
     return concordant / total if total else None
 
 
+def picks(points: Iterable[Point]) -> dict[str, float]:
+    """Return for each kernel how much slower than its fastest program the one is that is picked.
+
+    The least estimate is picked; 1.0 is the fastest by measurement.
+    """
+    by_kernel: dict[str, list[Point]] = defaultdict(list)
+    for point in points:
+        by_kernel[point.kernel].append(point)
+    return {
+        kernel: min(own, key=lambda one: one.estimated_us).measured_us
+        / min(one.measured_us for one in own)
+        for kernel, own in by_kernel.items()
+    }
+
+
 def ratio_interval(points: Sequence[Point], rate: float) -> tuple[float, float]:
     """Return where measured / estimated lies for `rate` of the programs, the tails alike.
 

@@ -1,11 +1,13 @@
 """Score the estimate against all kept measurements, and fit its constants on other problems.
 
-    .venv/bin/python benchmarks/score_estimate.py [--kernel PART ...] [--fit] [--cache FOLDER]
+    .venv/bin/python benchmarks/score_estimate.py [--kernel PART ...] [--fit] [--tried FOLDER]
 
-Nothing is measured here: the times are those of benchmarks/tried. Without --fit the constants are
-those of the model. With it they are fitted anew six times, each on five problems, and judged on the
-sixth (leave-one-problem-out), which tells what the model is worth on a problem that it has not
-seen. The first call compiles and follows every program, some 400, a second or two each.
+Nothing is measured here: the times are those of benchmarks/tried, or of another folder that
+kept_runs.py has written (--to), each with the data sheet of the GPU that it was measured on.
+Without --fit the constants are those of the model. With it they are fitted anew six times, each on
+five problems, and judged on the sixth (leave-one-problem-out), which tells what the model is worth
+on a problem that it has not seen. The first call compiles and follows every program, some 400, a
+second or two each.
 """
 
 import argparse
@@ -15,8 +17,9 @@ from pathlib import Path
 from statistics import mean
 
 from estimate_programs import TimedProgram, kept_programs, timed_programs
-from estimate_scores import HEADS, Point, loss, ratio_interval, score, share_inside
+from estimate_scores import HEADS, Point, loss, picks, ratio_interval, score, share_inside
 from markdown_tables import grid
+from tried_records import FOLDER
 
 from kopt.config.settings import settings_from_environment
 from kopt.tools.estimate.machine.timing_constants import Clocks
@@ -45,8 +48,9 @@ def main() -> None:
     parser.add_argument("--kernel", nargs="+", default=[], help="parts of kernel ids")
     parser.add_argument("--fit", action="store_true", help="leave one problem out: an hour")
     parser.add_argument("--cache", type=Path, default=Path("build/estimate"), help="kept ways")
+    parser.add_argument("--tried", type=Path, default=FOLDER, help="records of measured programs")
     options = parser.parse_args()
-    kept = kept_programs(options.kernel)
+    kept = kept_programs(options.tried, options.kernel)
     programs = list(timed_programs(kept, options.cache, settings_from_environment()))
     every: list[Point] = []
     rows: list[list[str]] = []
@@ -65,8 +69,9 @@ def main() -> None:
     rows.append([f"all, tied below {RESOLUTION:.1%}", *score(every, RESOLUTION).row()])
     print(grid(("problem", *HEADS), rows, ("problem",)))
     _print_intervals(every, {one.kept.kernel: one.kept.problem for one in programs})
+    slower = picks(every)
     for kernel, tau in sorted(score(every, RESOLUTION).taus.items()):
-        print(f"{kernel}: tau {tau:+.2f}")
+        print(f"{kernel}: tau {tau:+.2f}; the least estimate / fastest {slower[kernel]:.3f}")
 
 
 def _print_intervals(every: Sequence[Point], problems: Mapping[str, str]) -> None:
@@ -85,10 +90,7 @@ def _print_intervals(every: Sequence[Point], problems: Mapping[str, str]) -> Non
 
 def points(programs: Sequence[TimedProgram], clocks: Clocks) -> list[Point]:
     """Return the programs with their estimated times."""
-    return [
-        Point(one.kept.kernel, one.kept.measured_us, one.followed.time_us(clocks))
-        for one in programs
-    ]
+    return [Point(one.kept.kernel, one.kept.measured_us, one.time_us(clocks)) for one in programs]
 
 
 def fitted(programs: Sequence[TimedProgram]) -> Clocks:

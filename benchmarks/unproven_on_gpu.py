@@ -29,8 +29,7 @@ from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
 from kopt.tools.check.stage import CheckRequest, check_candidate
 from kopt.tools.device_choice import open_device
-from kopt.tools.devices.timer import TimingDevice
-from kopt.tools.sim.device import SimDevice
+from kopt.tools.devices.timer import TimingDevice, as_timer
 
 
 def main() -> None:
@@ -43,8 +42,9 @@ def main() -> None:
     options = parser.parse_args()
     settings = settings_from_environment()
     runs: list[OtherGpuRun] = []
-    with open_device(options.device, settings) as device:
-        if isinstance(device, SimDevice):
+    with open_device(options.device, settings) as opened:
+        device = as_timer(opened)
+        if device is None:
             raise SystemExit("a GPU is needed: --device cuda:0")
         print(f"{device.facts.name}, {device.facts.arch}, driver {device.facts.driver_version}")
         checks: dict[str, CheckResult] = {}

@@ -37,9 +37,13 @@ class GpuSpec:
     """The most dynamic plus static shared memory that a block can opt in to."""
     reserved_smem_per_block_bytes: int
     null_kernel_us: float
-    """Time of one empty kernel in a CUDA graph: the floor of a launch."""
+    """The least time of a launch: an empty kernel of one block in a row of a CUDA graph, by
+    programmatic dependent launch where the GPU has it."""
     null_kernel_measured_on: str
     """The GPU on which that time was measured; another one's time is taken over."""
+    measured: tuple[tuple[str, float], ...] = ()
+    """What `kopt doctor --calibrate` found on such a GPU, by name, in the unit that the name ends
+    with; () where none was at hand."""
 
     def describes(self, device_name: str) -> bool:
         """Return whether the driver's name of a device has this GPU's in it, as words of its own.
@@ -60,6 +64,7 @@ def load_gpus() -> dict[str, GpuSpec]:
         if entry.name.endswith(".yaml"):
             fields = yaml.load(entry.read_text("utf-8"), Loader=loader)
             fields["compute_capability"] = tuple(fields["compute_capability"])
+            fields["measured"] = tuple(fields.get("measured", {}).items())
             spec = GpuSpec(**fields)
             gpus[spec.name] = spec
     return gpus
@@ -79,23 +84,45 @@ def gpu_named(text: str) -> GpuSpec | None:
     return next((gpu for gpu in load_gpus().values() if letters(gpu.name) == letters(text)), None)
 
 
-def arch_named(text: str) -> str:
-    """Return the compiler target that `text` is, or that of the GPU which it names.
+@dataclass(frozen=True)
+class Target:
+    """What candidates are compiled for, and the GPU that limits and estimates are of."""
+
+    arch: str
+    gpu: GpuSpec
+    """The one that was named, else the one that stands for the architecture."""
+
+    @property
+    def name(self) -> str:
+        """The architecture alone where that says which GPU, else the GPU's name."""
+        return self.arch if self.gpu == gpu_for_arch(self.arch) else self.gpu.name
+
+
+def target_named(text: str) -> Target:
+    """Return the target that `text` names: `sm_90a`, or a GPU such as `H200`.
 
     Raises:
         ToolError: It is no target and no GPU, or no data sheet has the target's limits.
     """
     gpu = gpu_named(text)
     if gpu is not None:
-        return gpu.arch
+        return Target(gpu.arch, gpu)
     if not _ARCH.fullmatch(text):
         known = [*load_gpus(), *sorted({gpu.arch for gpu in load_gpus().values()})]
         raise ToolError(
             f"{plain(text[:_SHOWN])!r} is neither an architecture such as sm_90a nor a GPU such as"
             f" H100; {near_matches(text[:_SHOWN], known)}"
         )
-    gpu_for_arch(text)
-    return text
+    return Target(text, gpu_for_arch(text))
+
+
+def arch_named(text: str) -> str:
+    """Return the compiler target that `text` is, or that of the GPU which it names.
+
+    Raises:
+        ToolError: As `target_named`.
+    """
+    return target_named(text).arch
 
 
 def gpu_for_arch(arch: str) -> GpuSpec:

@@ -15,8 +15,8 @@ from kopt.kernels.profile_result import LaunchProfile, ProfileResult
 from kopt.kernels.source_lexer import logical_lines
 
 SHORT_CALL_US = 10.0
-"""Up to this an earlier start counts: an empty kernel, 1.11 us on an H100 (config/gpus, measured),
-is then more than a tenth of the call."""
+"""Up to this an earlier start counts: a plain launch of an empty kernel, 0.79 to 0.96 us on an H100
+(docs/measurement.md, docs/benchmarks.md, measured), is then some tenth of the call."""
 FEW_PARTIALS_BYTES = 1024
 """Static shared memory up to which it holds partial sums of 32 warps and no tile."""
 SERIAL_PARTIALS = 4

@@ -19,7 +19,7 @@ from kopt.search.selection.ranking import speed_words
 from kopt.tools.facts.wording import plain
 
 from .fitting_note import FittingNote
-from .needs import can_help
+from .needs import helpful_families
 
 MOST_FIXES = 3
 MOST_TRAITS = 3
@@ -218,10 +218,8 @@ def _families(known: SuggestionInputs) -> Iterator[Suggestion]:
     bottleneck = profile.bottleneck
     limits = (one.families for one in profile.suspects if one.is_limit)
     fitting = dict.fromkeys((*bottleneck.families, *(name for of in limits for name in of)))
-    for family in fitting:
-        if family not in known.untried or not can_help(family, profile):
-            continue
-        if _suits(family, known.dtypes):
+    for family in helpful_families(fitting, profile, known.dtypes):
+        if family in known.untried:
             yield Suggestion(
                 kind="family",
                 text=(
@@ -232,14 +230,6 @@ def _families(known: SuggestionInputs) -> Iterator[Suggestion]:
                 families=(family,),
                 provenance=bottleneck.provenance,
             )
-
-
-def _suits(family: str, dtypes: frozenset[str]) -> bool:
-    """Return whether a kernel of such tensors has anything that the family could change."""
-    # FP4 codes travel as uint8, two in a byte.
-    return family != "fp4_intrinsics" or any(
-        dtype == "uint8" or dtype.startswith("float8") for dtype in dtypes
-    )
 
 
 def _cross(known: SuggestionInputs) -> Iterator[Suggestion]:

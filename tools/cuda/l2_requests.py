@@ -20,7 +20,8 @@ Request = Literal["cache_policy", "prefetch", "early_prefetch"]
 Instruction = tuple[str, str]
 """Opcode and operands, as nvdisasm prints them."""
 
-_DESCRIPTOR = re.compile(r"desc\[UR(\d+)\]")
+_DESCRIPTOR = re.compile(r"\bdesc\[UR(\d+)\]")
+"""A cache policy is named so; `gdesc` is an operand of `wgmma` in shared memory."""
 _DESTINATION = re.compile(r"(?:U?PT?\d*,)*UR(\d+)(?:,|$)")
 _UNIFORM = re.compile(r"UR(\d+)")
 _IMMEDIATE = re.compile(r"UR\d+,(0x[0-9a-f]+)$")

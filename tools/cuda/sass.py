@@ -51,6 +51,9 @@ _CLASSES = {
     "REDG": "atom",
     "REDAS": "atom",
 }
+# Source: the instruction set reference in NVIDIA's CUDA Binary Utilities, floating point.
+_PACKED_MATH = frozenset({"FADD2", "FMUL2", "FFMA2", "HADD2", "HMUL2", "HFMA2", "HMNMX2", "VHMNMX"})
+_SCALAR_MATH = frozenset({"FADD", "FMUL", "FFMA", "FMNMX", "FMNMX3"})
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,10 @@ class SassFunction:
     """Global stores whose lines the caches give up first (st.global.cs)."""
     conversions: Mapping[str, int]
     """Packed conversions by what they make."""
+    packed_math: float
+    """Share of the floating-point sums, products, minima and maxima that can make two values or
+    more, 0 to 1; 0 where there are none. Scalar half arithmetic counts, too: it uses one half of
+    such an instruction."""
 
 
 def sass_function(
@@ -93,6 +100,7 @@ def sass_function(
         dependency_order=dependency_order(opcodes),
         streaming_stores=_streaming_stores(opcodes),
         conversions=count_conversions(opcodes),
+        packed_math=_packed_math(opcodes),
     )
 
 
@@ -155,6 +163,13 @@ def instruction_class(opcode: str) -> str | None:
 def _streaming_stores(opcodes: Iterable[str]) -> int:
     """Count the global stores that the caches give up first: STG.E.EF."""
     return sum(opcode.startswith("STG.") and "EF" in opcode.split(".") for opcode in opcodes)
+
+
+def _packed_math(opcodes: Iterable[str]) -> float:
+    # HADD2.F32 makes one fp32 value of one half.
+    names = Counter(op.partition(".")[0] for op in opcodes if not op.startswith("HADD2.F32"))
+    packed = sum(names[name] for name in _PACKED_MATH)
+    return packed / (packed + sum(names[name] for name in _SCALAR_MATH) or 1)
 
 
 def _width(modifiers: str) -> str:

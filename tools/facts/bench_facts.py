@@ -180,7 +180,7 @@ def _times(result: BenchResult) -> Facts:
         rows = tuple(map(_estimated_row, result.comparisons))
         arch = target_of(result)
         estimated = given(
-            gpu=arch and data_sheet_words(arch),
+            gpu=arch and data_sheet_words(result.check.device, arch),
             latency_us=result.latency.median_us,
             resolution=result.resolution or None,
             ratios=Listing(rows, most=4),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from kopt.config.counted import counted
+from kopt.config.device_names import is_simulated
 from kopt.kernels.check_result import (
     CheckResult,
     Mismatch,
@@ -31,7 +32,7 @@ def check_facts(result: CheckResult, detail: Detail) -> Facts:
     """Return the facts of a check."""
     facts = head(result, result.values_at())
     facts |= {"level": result.level, "device": result.device}
-    if result.device == "sim" and result.status is Status.PASSED:
+    if is_simulated(result.device) and result.status is Status.PASSED:
         facts["device_note"] = SIM_NOTE
     facts |= wrong_facts(result) | advice(result)
     accuracy = Listing(tuple(map(_accuracy_row, result.accuracy)))

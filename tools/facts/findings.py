@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
-from kopt.config.gpu_specs import gpu_for_arch
+from kopt.config.device_names import sheet_of
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
@@ -46,9 +46,9 @@ def target_of(result: Judged) -> str | None:
     return archs.pop() if len(archs) == 1 else None
 
 
-def data_sheet_words(arch: str) -> str:
-    """Return the GPU whose limits stand for `arch`, with it: `H100 (sm_90a)`."""
-    return f"{gpu_for_arch(arch).name} ({arch})"
+def data_sheet_words(device: str, arch: str) -> str:
+    """Return the GPU that the simulator `device` stands for, with `arch`: `H100 (sm_90a)`."""
+    return f"{sheet_of(device, arch).name} ({arch})"
 
 
 def advice(result: Judged) -> Facts:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from kopt.config.gpu_specs import GpuSpec, featured_gpus
+from kopt.config.tensor_cores import tensor_peaks
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.candidate_guide import GUIDE, candidate_skeleton
 from kopt.kernels.precision import PRECISIONS
@@ -18,9 +19,15 @@ from kopt.kernels.problem import (
     Workload,
     storage_shape,
 )
-from kopt.kernels.roofline import ByteModel, memory_floor_us, roofline, workload_bytes
+from kopt.kernels.roofline import (
+    ByteModel,
+    compute_floor_us,
+    memory_floor_us,
+    roofline,
+    workload_bytes,
+)
 
-from .fitting import CONCISE_TOKENS, Facts, tokens
+from .fitting import CONCISE_TOKENS, Facts, given, tokens
 from .wording import QuotedLines
 
 HOW_TO_WRITE = (
@@ -48,14 +55,25 @@ def kernel_row(problem: Problem, workload: Workload, gpu: GpuSpec) -> dict[str, 
 
 
 def full_kernel_row(problem: Problem, workload: Workload, gpu: GpuSpec) -> dict[str, Any]:
-    """Return what `kernel_row` says and the tolerance, the bytes and the library baselines."""
+    """Return what `kernel_row` says and the tolerance, the bytes and the library baselines.
+
+    Where there are products of matrices, the floor of the operations too.
+    """
+    model = workload_bytes(problem, workload)
+    by_operations = {"compute_floor_us": round(compute_floor_us(model, gpu), 3)}
     return {
         **kernel_row(problem, workload, gpu),
+        **(by_operations if model.matrix_flop else {}),
         "tolerance": problem.tolerance,
-        "total_bytes": workload_bytes(problem, workload).total_bytes,
+        "total_bytes": model.total_bytes,
         "axes": workload.axes,
         "baselines": [baseline.name for baseline in problem.baselines],
     }
+
+
+def _compute_floors(model: ByteModel) -> dict[str, dict[str, float]]:
+    floors = {gpu.name: round(compute_floor_us(model, gpu), 3) for gpu in _gpus()}
+    return {"compute_floors_us": floors}
 
 
 def kernel_facts(problem: Problem, workload: Workload) -> dict[str, Any]:
@@ -68,6 +86,7 @@ def kernel_facts(problem: Problem, workload: Workload) -> dict[str, Any]:
     facts = {
         **_definition(problem, workload, model),
         "memory_floors_us": {gpu.name: round(memory_floor_us(model, gpu), 3) for gpu in _gpus()},
+        **(_compute_floors(model) if model.matrix_flop else {}),
         "how_to_write": HOW_TO_WRITE,
     }
     with_source = {**facts, "reference_source": QuotedLines(_reference_source(problem))}
@@ -165,8 +184,13 @@ def _reference_source(problem: Problem) -> str:
 def gpu_facts(gpu: GpuSpec) -> Facts:
     """Return every value of a data sheet with its source, and what is computed from them."""
     facts = asdict(gpu) | {"compute_capability": list(gpu.compute_capability)}
+    facts.pop("measured")
+    facts |= given(measured=dict(gpu.measured))
     computed = {
         "ridge_flop_per_byte": round(gpu.fp32_tflop_s * 1e3 / gpu.dram_bandwidth_gb_s, 2),
+        "tensor_tflop_s_by_bits": {
+            str(bits): round(peak, 1) for bits, peak in tensor_peaks(gpu).items()
+        },
         "warps_per_sm": gpu.max_threads_per_sm // 32,
         "registers_per_thread_at_full_occupancy": gpu.registers_per_sm // gpu.max_threads_per_sm,
         "bytes_in_an_empty_kernels_time": _bytes_in_null_kernel(gpu),

@@ -9,15 +9,16 @@ from pathlib import Path
 
 from kopt.config.settings import Settings
 from kopt.kernels.counters import HardwareCounters, LaunchCounters
-from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.status import Provenance
+from kopt.tools.devices.examination import ExaminesItself
+from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.gpu.ticket_lock import TicketLock
 
 from .launchable import Launchable
 from .ncu_report import ReportError
 from .nvidia_tools import HOW_TO_GET_NCU, find_ncu
-from .one_shot import Examination, Examined, OneShot, examine, report_folder
+from .one_shot import Examination, Examined, OneShot, examine, examined_call, report_folder
 from .report_process import read_report_apart
 
 LIMIT_S = 120.0
@@ -45,6 +46,7 @@ _METRICS = (
     "smsp__inst_executed.sum",
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",
 )
+_NO_NCU = f"Nsight Compute (ncu) not found: {HOW_TO_GET_NCU}"
 _PERMISSION = "ERR_NVGPUCTRPERM"
 HOW_TO_PERMIT = (
     "this user may not read GPU counters (ERR_NVGPUCTRPERM): an administrator can allow it with "
@@ -54,11 +56,36 @@ HOW_TO_PERMIT = (
 
 
 def read_counters(
-    launchable: Launchable, facts: DeviceFacts, settings: Settings
+    launchable: Launchable, device: TimingDevice, settings: Settings
 ) -> HardwareCounters:
     """Return the counters of one call of `launchable`, or why there are none.
 
+    Raises:
+        SetupError: The sandbox cannot start, or KOPT_HOME cannot be written.
+        InfraError: The sandbox was killed from outside.
+    """
+    if not isinstance(device, ExaminesItself) and find_ncu(settings) is None:
+        return _unavailable(_NO_NCU)
+    lined = launchable.lined_cubin(settings)
+    call = examined_call(launchable, lined or launchable.cubin)
+    folder = report_folder(launchable, settings)
+    if isinstance(device, ExaminesItself):
+        counters = device.read_counters(call).kept_in(folder)
+    else:
+        counters = counters_of(OneShot(call, device.facts.uuid), folder, settings)
+    notes = () if lined is not None else ("no source lines: the cubin with lines differs",)
+    return counters.model_copy(update={"notes": notes if counters.launches else ()})
+
+
+def counters_of(shot: OneShot, keep_in: Path, settings: Settings) -> HardwareCounters:
+    """Return the counters of one call on a GPU of this machine, or why there are none.
+
     It runs once, and for every pass of ncu again on the same buffers.
+
+    Args:
+        shot: The call, and the GPU.
+        keep_in: Folder for the report and for what ncu printed.
+        settings: Where Nsight Compute is.
 
     Raises:
         SetupError: The sandbox cannot start, or KOPT_HOME cannot be written.
@@ -66,25 +93,22 @@ def read_counters(
     """
     ncu = find_ncu(settings)
     if ncu is None:
-        return _unavailable(f"Nsight Compute (ncu) not found: {HOW_TO_GET_NCU}")
-    lined = launchable.lined_cubin(settings)
-    shot = OneShot(launchable, lined or launchable.cubin, facts.uuid)
+        return _unavailable(_NO_NCU)
+    plan = shot.call.plan
     examination = Examination(
         tool=ncu,
-        arguments=lambda scratch: ncu_arguments(launchable.plan, scratch),
+        arguments=lambda scratch: ncu_arguments(plan, scratch),
         outputs=(_REPORT,),
-        keep_in=report_folder(launchable, settings),
+        keep_in=keep_in,
         prefix="",
         wall_s=LIMIT_S,
     )
-    with TicketLock(facts.uuid).hold():
+    with TicketLock(shot.device_uuid).hold():
         examined = examine(shot, examination, settings)
-    counters = _read(examined, launchable.plan, settings)
-    notes = () if lined is not None else ("no source lines: the cubin with lines differs",)
+    counters = _read(examined, plan, settings)
     return counters.model_copy(
         update={
             "tool": ncu.name,
-            "notes": notes if counters.launches else (),
             "log_path": str(examined.printed_path),
             "report_path": str(examined.files[_REPORT]) if _REPORT in examined.files else None,
             "sandbox": examined.run.level,

@@ -15,6 +15,7 @@ from kopt.kernels.bench_result import Latency, Rotation
 from kopt.kernels.profile_result import MeasuredTime
 from kopt.kernels.roofline import ByteModel, roofline
 from kopt.tools.devices.device import ExecutionOutcome
+from kopt.tools.devices.lost_timing import begun_again
 from kopt.tools.devices.timer import (
     CandidateSide,
     EmptySide,
@@ -83,6 +84,7 @@ def measure_time(
     )
 
 
+@begun_again
 def _replayed(
     device: TimingDevice, request: TimingRequest
 ) -> tuple[tuple[list[float], list[float]], TimingFacts] | ExecutionOutcome:

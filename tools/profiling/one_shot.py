@@ -9,14 +9,13 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 
 from kopt.config.errors import SetupError
 from kopt.config.files import ensure_folder
 from kopt.config.scratch_folder import scratch_folder
 from kopt.config.settings import Settings
-from kopt.tools.devices.device import Arrays
+from kopt.tools.devices.examination import ExaminedCall
 from kopt.tools.gpu.array_file import write_arrays
 from kopt.tools.gpu.one_shot_files import (
     CUBIN_FILE,
@@ -39,17 +38,10 @@ _OUTPUT_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class OneShot:
-    """What is run."""
+    """What is run, and where."""
 
-    launchable: Launchable
-    cubin: bytes
-    """With lines where there is such a cubin (tools/cuda/nvcc.py)."""
+    call: ExaminedCall
     device_uuid: str
-
-    @cached_property
-    def inputs(self) -> Arrays:
-        """Inputs of the case, made once for all runs."""
-        return timing_inputs(self.launchable.case)
 
 
 @dataclass(frozen=True)
@@ -91,7 +83,7 @@ def examine(shot: OneShot, examination: Examination, settings: Settings) -> Exam
         InfraError: The sandbox was killed from outside.
     """
     settings = _profiling_settings(settings)
-    input_bytes = sum(array.nbytes for array in shot.inputs.values())
+    input_bytes = sum(array.nbytes for array in shot.call.inputs.values())
     with scratch_folder("one-shot", input_bytes + (64 << 20)) as folder:
         _write_request(shot, folder)
         command: list[str | Path] = [
@@ -107,6 +99,12 @@ def examine(shot: OneShot, examination: Examination, settings: Settings) -> Exam
         return _keep(run, folder, examination)
 
 
+def examined_call(launchable: Launchable, cubin: bytes) -> ExaminedCall:
+    """Return a call of `launchable` on its timing inputs, by `cubin`."""
+    case = launchable.case
+    return ExaminedCall(case.problem, case.workload, launchable.plan, cubin, timing_inputs(case))
+
+
 def report_folder(launchable: Launchable, settings: Settings) -> Path:
     """Return where reports on a candidate are kept; later ones replace earlier ones.
 
@@ -119,15 +117,15 @@ def report_folder(launchable: Launchable, settings: Settings) -> Path:
 
 
 def _write_request(shot: OneShot, folder: Path) -> None:
-    case = shot.launchable.case
+    call = shot.call
     request = OneShotRequest(
         device_uuid=shot.device_uuid,
-        problem=case.problem,
-        workload=case.workload,
-        plan=shot.launchable.plan,
-        inputs=write_arrays(folder, INPUTS_FILE, shot.inputs.items()),
+        problem=call.problem,
+        workload=call.workload,
+        plan=call.plan,
+        inputs=write_arrays(folder, INPUTS_FILE, call.inputs.items()),
     )
-    (folder / CUBIN_FILE).write_bytes(shot.cubin)
+    (folder / CUBIN_FILE).write_bytes(call.cubin)
     (folder / REQUEST_FILE).write_text(request.model_dump_json(), "utf-8")
 
 

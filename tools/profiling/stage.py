@@ -75,6 +75,12 @@ class ProfileDevices:
     timing: TimingDevice | None = None
     """Times it; its own limits and peaks replace the data sheet's."""
 
+    @property
+    def gpu(self) -> GpuSpec | None:
+        """The GPU that times, or that the simulator stands for; None: that of the architecture."""
+        device = self.timing or self.counting
+        return None if device is None else device.gpu
+
 
 def profile_candidate(
     request: ProfileRequest, settings: Settings, devices: ProfileDevices | None = None
@@ -92,7 +98,7 @@ def profile_candidate(
     if request.sass:
         refuse_unclear(request.sass)
     devices = devices or ProfileDevices()
-    gpu = gpu_for_arch(request.arch) if devices.timing is None else devices.timing.gpu
+    gpu = devices.gpu or gpu_for_arch(request.arch)
     request.progress(f"compiling for {request.arch}")
     compiled = compile_candidate(
         CompileRequest(case=request.case, archs=(request.arch,)),
@@ -193,7 +199,7 @@ def _on_gpu(
     from .counters import read_counters
 
     request.progress(f"reading the counters of {device.name}")
-    return _OnGpu(measured, hardware=read_counters(launchable, device.facts, settings))
+    return _OnGpu(measured, hardware=read_counters(launchable, device, settings))
 
 
 def _with_endings(

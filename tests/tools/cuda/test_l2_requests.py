@@ -112,3 +112,8 @@ def test_a_descriptor_that_is_moved_is_followed(slot: str, is_policy: bool) -> N
         ("STG.E", "desc[UR4][R4.64],R16"),
     ]
     assert ("cache_policy" in cache_requests(instructions, 0x208)) == is_policy
+
+
+def test_the_descriptor_of_a_matrix_in_shared_memory_is_no_policy() -> None:
+    product = ("HGMMA.64x256x16.F32.BF16", "R24,gdesc[UR16],R24,gsb0")
+    assert cache_requests([product], default_slot=0x208) == frozenset()

@@ -106,6 +106,28 @@ extern "C" __global__ void copy(const float4* a, float4* b, float* c) {
     assert read is not None and read[0].streaming_stores == 2
 
 
+@pytest.mark.parametrize(
+    ("arch", "body", "share"),
+    [
+        ("sm_90a", "c[t] = a[t].x * a[t].y + c[t];", 0.0),
+        ("sm_90a", "h[t] = __hmax2(h[t], h[t + 32]);", 1.0),
+        ("sm_100a", "a[t] = __fadd2_rn(a[t], a[t + 32]);", 1.0),
+    ],
+)
+def test_packed_arithmetic_is_told_from_scalar(
+    settings: Settings, toolchain: FoundToolchain, arch: str, body: str, share: float
+) -> None:
+    source = f"""
+#include <cuda_bf16.h>
+extern "C" __global__ void work(float2* a, float* c, __nv_bfloat162* h) {{
+  const int t = threadIdx.x;
+  {body}
+}}
+"""
+    (read,) = functions_of(source, settings, toolchain, arch).values()
+    assert read.packed_math == share
+
+
 def test_called_functions_count_for_their_kernel(
     settings: Settings, toolchain: FoundToolchain
 ) -> None:

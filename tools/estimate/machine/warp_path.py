@@ -2,10 +2,13 @@
 
 Lanes that part at a branch go on one after the other, those at the lowest address first, and so
 meet again. A branch or an end that hangs on data is not taken: what is rare stands behind branches.
-One that comes again and again is taken each 64th time, so that a wait for data ends.
+One that goes around a call is: what is called there is the slow path of a division, a square root
+or their like, for operands that are hardly ever met. What comes again and again goes the other way
+each 64th time, so that a wait for data ends.
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -140,7 +143,19 @@ class WarpPath:
         goes_back = one.target is not None and one.target <= one.address
         self.has_open_loop |= goes_back or times == _PATIENCE
         self._seen[one.address] = times
-        is_taken = times % _PATIENCE == 0
+        is_taken = (times % _PATIENCE == 0) != self._goes_around_call(one)
         if self.takes_branches and one.operation == "BRA" and not goes_back:
             is_taken = not is_taken
         return np.full(WARP, is_taken, dtype=np.bool_)
+
+    def _goes_around_call(self, one: Instruction) -> bool:
+        """Return whether the code that a branch ahead leaves out calls a function."""
+        if one.operation != "BRA" or one.target is None:
+            return False
+        left_out = range(one.address + INSTRUCTION_BYTES, one.target, INSTRUCTION_BYTES)
+        return any(address in self._calls for address in left_out)
+
+    @cached_property
+    def _calls(self) -> frozenset[int]:
+        """The addresses of calls."""
+        return frozenset(other.address for other in self.code if other.operation == "CALL")

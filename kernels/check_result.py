@@ -72,8 +72,8 @@ class Mismatch(Record):
     workload: str
     tensor: str
     gate: str
-    """The gate that refused: finite, untouched, unwritten, scale, code, ulp, row_l2, total_l2,
-    float32, exact, bias (docs/correctness.md)."""
+    """The gate that refused: finite, untouched, unwritten, scale, code, ulp, one_rounding, row_l2,
+    total_l2, float32, exact, bias (docs/correctness.md)."""
     index: tuple[int, ...] | None
     """Logical index of the first wrong element."""
     row: int | None

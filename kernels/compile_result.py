@@ -77,6 +77,9 @@ class KernelResources(Record):
     streaming_stores: int | None = None
     """Global stores in the code whose lines the caches give up first; None where `instructions`
     is None."""
+    packed_math: float | None = None
+    """Share of the floating-point sums, products, minima and maxima in the code that can make two
+    values or more, 0 to 1; None where `instructions` is None."""
 
 
 class Occupancy(Record):

@@ -69,6 +69,10 @@ class Expected:
     slack_deviations: float | None = None
     """How many standard deviations of honest errors `slack` is; their root mean square over a whole
     output is then judged, too. None where `slack` is a bound for each element alone."""
+    one_rounding: bool = False
+    """True where honest kernels of a 16-bit output round to its format once, at the end, and
+    `slack` is all that their arithmetic may leave before: an element is right only if it is the
+    rounding of a value within `slack` of `exact`."""
     unit: npt.NDArray[np.float64] | float = 1.0
     """Real value of one unit of `exact`: 1 / global_scale for nvfp4 codes. It makes accuracy real,
     and tells codes of values that were rounded to bf16 before. An array broadcasts to the shape of

@@ -43,12 +43,16 @@ Use = Literal["check", "time", "both"]
 
 MAX_RANK = 5
 
+_OF_HALVES = (
+    "relative L2 against correct rounding, in total and per row; at most 2 ulp. Where the oracle"
+    " says that results are rounded once: the rounding of a value that fp32 sums may have"
+)
 TOLERANCES: dict[Tolerance, str] = {
     "nvfp4": "codes element by element given the candidate's own e4m3 scale; scale at most one "
     "step from exact; residual bit-exact",
     "fp8": "codes within one step and only near a midpoint; scales at most one step from exact",
-    "bf16": "relative L2 against correct rounding, in total and per row; at most 2 ulp",
-    "fp16": "relative L2 against correct rounding, in total and per row; at most 2 ulp",
+    "bf16": _OF_HALVES,
+    "fp16": _OF_HALVES,
     "fp32": "relative error at most 2^-16",
     "fp64": "relative error at most 2^-40",
     "exact": "equal: integers, and sums that every order of operations gives alike",
@@ -182,7 +186,10 @@ class Problem(SparseRecord):
     """What float32 products of the problem's libraries may do (`PRECISIONS`)."""
     baselines: tuple[Baseline, ...] = ()
     flops: Annotated[str, expression("axes")] = "0"
-    """Expression over the axes: floating-point operations of one call (kernels/roofline.py)."""
+    """Expression over the axes: floating-point operations of one call that tensor cores cannot do
+    (kernels/roofline.py)."""
+    matrix_flops: Annotated[str, expression("axes")] = "0"
+    """Expression over the axes: those of products of matrices, two for each product of numbers."""
     folder: Path
 
     @field_validator("tensors")

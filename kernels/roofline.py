@@ -8,7 +8,9 @@ holds what a candidate really moves, `tools/estimate/stage.py` guesses times.
 from typing import Literal
 
 from kopt.config.gpu_specs import GpuSpec
+from kopt.config.tensor_cores import tensor_tflop_s
 
+from .dtypes import numpy_dtype
 from .expressions import evaluate_expression
 from .problem import Problem, TensorSpec, Workload, tensor_size_bytes
 from .record import Record
@@ -37,8 +39,12 @@ class ByteModel(Record):
     written_bytes: int
     total_bytes: int
     flop: int
-    """Floating-point operations of the definition, from the problem's `flops` expression: a fused
-    multiply-add is two, an exponential, a division or a comparison is one."""
+    """Floating-point operations of the definition, from the problem's `flops` and `matrix_flops`: a
+    fused multiply-add is two, an exponential, a division or a comparison is one."""
+    matrix_flop: int = 0
+    """The part of `flop` that tensor cores can do."""
+    matrix_bits: int = 0
+    """Bits of their narrowest factor, 4 for packed e2m1; 0 where there are none."""
     flop_per_byte: float
     """Arithmetic intensity."""
     provenance: Literal[Provenance.COMPUTED] = Provenance.COMPUTED
@@ -85,7 +91,8 @@ def workload_bytes(problem: Problem, workload: Workload) -> ByteModel:
     read_bytes = sum(tensor.read_bytes for tensor in tensors)
     written_bytes = sum(tensor.written_bytes for tensor in tensors)
     total_bytes = read_bytes + written_bytes
-    flop = evaluate_expression(problem.flops, workload.axes)
+    matrix_flop = evaluate_expression(problem.matrix_flops, workload.axes)
+    flop = evaluate_expression(problem.flops, workload.axes) + matrix_flop
     return ByteModel(
         kernel=problem.kernel_id(workload),
         tensors=tensors,
@@ -93,6 +100,8 @@ def workload_bytes(problem: Problem, workload: Workload) -> ByteModel:
         written_bytes=written_bytes,
         total_bytes=total_bytes,
         flop=flop,
+        matrix_flop=matrix_flop,
+        matrix_bits=_factor_bits(problem) if matrix_flop else 0,
         flop_per_byte=flop / total_bytes if total_bytes else 0.0,
     )
 
@@ -110,14 +119,18 @@ def memory_floor_us(model: ByteModel, gpu: GpuSpec) -> float:
 
 
 def compute_floor_us(model: ByteModel, gpu: GpuSpec) -> float:
-    """Return the least time in which the fp32 lanes of `gpu` can do the operations of `model`.
+    """Return the least time in which `gpu` can do the operations of `model`.
 
-    The peak counts fused multiply-adds, so the floor is optimistic for anything else.
+    Its fp32 lanes and its tensor cores work at the same time. The peak of the lanes counts fused
+    multiply-adds, so the floor is optimistic for anything else; that of tensor cores is the one of
+    the narrowest factors. Products of matrices count for nothing where it is not known.
 
     Source:
         Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009: the compute-bound arm.
     """
-    return model.flop / (gpu.fp32_tflop_s * 1e6)  # 1e12 flop/s = 1e6 flop/us
+    lanes_us = (model.flop - model.matrix_flop) / (gpu.fp32_tflop_s * 1e6)  # 1e12/s = 1e6/us
+    peak = tensor_tflop_s(gpu, model.matrix_bits) if model.matrix_flop else None
+    return lanes_us if peak is None else max(lanes_us, model.matrix_flop / (peak * 1e6))
 
 
 def roofline(model: ByteModel, gpu: GpuSpec) -> Roofline:
@@ -130,6 +143,8 @@ def roofline(model: ByteModel, gpu: GpuSpec) -> Roofline:
     compute_us = compute_floor_us(model, gpu)
     floor_us = max(memory_us, compute_us, gpu.null_kernel_us)
     bandwidth_tb_s = gpu.dram_bandwidth_gb_s / 1e3
+    # What all operations together may reach: 1e6 flop/us = 1e12 flop/s.
+    peak_tflop_s = model.flop / compute_us / 1e6 if compute_us else gpu.fp32_tflop_s
     return Roofline(
         kernel=model.kernel,
         gpu=gpu.name,
@@ -138,8 +153,8 @@ def roofline(model: ByteModel, gpu: GpuSpec) -> Roofline:
         floor_us=floor_us,
         bound="memory" if memory_us >= compute_us else "compute",
         flop_per_byte=model.flop_per_byte,
-        ridge_flop_per_byte=gpu.fp32_tflop_s / bandwidth_tb_s,
-        attainable_tflop_s=min(gpu.fp32_tflop_s, model.flop_per_byte * bandwidth_tb_s),
+        ridge_flop_per_byte=peak_tflop_s / bandwidth_tb_s,
+        attainable_tflop_s=min(peak_tflop_s, model.flop_per_byte * bandwidth_tb_s),
         null_kernel_us=gpu.null_kernel_us,
         is_launch_dominated=max(memory_us, compute_us) < gpu.null_kernel_us,
     )
@@ -153,3 +168,9 @@ def _tensor_bytes(tensor: TensorSpec, workload: Workload) -> TensorBytes:
         read_bytes=0 if tensor.role == "out" else size_bytes,
         written_bytes=0 if tensor.role == "in" else size_bytes,
     )
+
+
+def _factor_bits(problem: Problem) -> int:
+    """Return the bits of the narrowest input: packed e2m1 comes as uint8."""
+    read = [tensor.dtype for tensor in problem.tensors if tensor.role != "out"]
+    return min(4 if dtype == "uint8" else 8 * numpy_dtype(dtype).itemsize for dtype in read)

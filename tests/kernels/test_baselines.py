@@ -41,7 +41,9 @@ def scale_layout(problem: Problem) -> str:
 def test_every_packaged_baseline_names_a_function_that_can_be_bound(
     problem: Problem, baseline: Baseline
 ) -> None:
-    assert load_baseline(problem, baseline).library.startswith("flashinfer-python ")
+    library = load_baseline(problem, baseline).library
+    assert "flashinfer-python " in library
+    assert library.startswith("torch " if problem.name == "gemm_bf16" else "flashinfer-python ")
 
 
 def test_only_the_linear_expert_quantisation_has_no_baseline_of_its_own_layout() -> None:

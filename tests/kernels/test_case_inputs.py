@@ -24,6 +24,7 @@ SMALL = {
     "add_rmsnorm_fp4quant": {"B": 24, "H": 256},
     "nvfp4_quantize": {"M": 24, "K": 256},
     "silu_mul_fp4quant_linear": {"B": 9, "M": 6, "K": 256},
+    "gemm_bf16": {"M": 24, "N": 24, "K": 256},
     "fused_add_rmsnorm_fp8_block_quant": {"B": 24, "H": 512},
     "fused_add_rmsnorm_quant": {"B": 24, "H": 256},
     "fused_add_rmsnorm": {"B": 24, "H": 2048},

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kopt.config.gpu_specs import load_gpus
+from kopt.config.gpu_specs import GpuSpec, load_gpus
+from kopt.config.tensor_cores import tensor_tflop_s
 from kopt.kernels.expressions import ExpressionError
 from kopt.kernels.problem import Problem, Role, TensorSpec, Workload
 from kopt.kernels.problem_loader import find_kernel
@@ -46,7 +47,7 @@ def _tensor(name: str, role: Role, dtype: str, *shape: str) -> TensorSpec:
     return TensorSpec(name=name, role=role, dtype=dtype, shape=shape)
 
 
-def _problem(*tensors: TensorSpec, flops: str = "0") -> Problem:
+def _problem(*tensors: TensorSpec, flops: str = "0", matrix_flops: str = "0") -> Problem:
     return Problem(
         name="sample",
         op_type="sample",
@@ -57,6 +58,7 @@ def _problem(*tensors: TensorSpec, flops: str = "0") -> Problem:
         workloads=(Workload(name="m100xk10", axes={"M": 100, "K": 10}),),
         tolerance="bf16",
         flops=flops,
+        matrix_flops=matrix_flops,
         folder=Path("sample"),
     )
 
@@ -143,6 +145,53 @@ def test_floors_are_bytes_and_operations_over_the_peaks() -> None:
     model = workload_bytes(problem, problem.workloads[0])
     assert isclose(memory_floor_us(model, gpu), 4000 / 2000e9 * 1e6)
     assert isclose(compute_floor_us(model, gpu), 100000 / 50e12 * 1e6)
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "tflop_s"),
+    [
+        (("bfloat16", "bfloat16"), 1070.5),  # the white paper's 989.4 are at 1,830 MHz
+        (("float32", "float32"), 1070.5),
+        (("bfloat16", "float8_e4m3fn"), 2141.0),
+        (("uint8", "float8_e4m3fn"), 2141.0),  # Hopper has nothing narrower
+        (("float64", "float64"), 66.9),
+    ],
+)
+def test_products_of_matrices_have_the_floor_of_tensor_cores(
+    dtypes: tuple[str, str], tflop_s: float
+) -> None:
+    x, y = (_tensor(name, "in", one, "M", "K") for name, one in zip("xy", dtypes, strict=True))
+    problem = _problem(x, y, flops="M * K", matrix_flops="2000000 * M * M * K")
+    model = workload_bytes(problem, problem.workloads[0])
+    assert (model.matrix_flop, model.flop) == (2 * 10**11, 2 * 10**11 + 1000)
+    floor_us = compute_floor_us(model, load_gpus()["H100"])
+    assert isclose(floor_us, 2e11 / tflop_s / 1e6, rel_tol=1e-3)
+    line = roofline(model, load_gpus()["H100"])
+    assert (line.bound, line.floor_us) == ("compute", floor_us)
+    assert isclose(line.attainable_tflop_s, tflop_s, rel_tol=1e-3)
+
+
+def test_lanes_bind_where_they_have_more_to_do_than_tensor_cores() -> None:
+    x = _tensor("x", "in", "bfloat16", "M", "K")
+    problem = _problem(x, flops="1000000000 * M", matrix_flops="M")
+    model = workload_bytes(problem, problem.workloads[0])
+    assert isclose(compute_floor_us(model, load_gpus()["H100"]), 1e11 / 66.9 / 1e6)
+
+
+def test_products_of_matrices_count_for_nothing_on_an_unknown_architecture() -> None:
+    gpu = replace(load_gpus()["H100"], compute_capability=(6, 1))
+    problem = _problem(_tensor("x", "in", "bfloat16", "M", "K"), matrix_flops="1000000000 * M")
+    model = workload_bytes(problem, problem.workloads[0])
+    assert compute_floor_us(model, gpu) == 0
+    assert roofline(model, gpu).bound == "memory"
+
+
+@pytest.mark.parametrize("gpu", load_gpus().values(), ids=lambda gpu: gpu.name)
+def test_tensor_cores_of_every_data_sheet_are_known(gpu: GpuSpec) -> None:
+    wide = tensor_tflop_s(gpu, 16)
+    assert wide is not None
+    assert wide > 3.5 * gpu.fp32_tflop_s
+    assert (tensor_tflop_s(gpu, 8) or wide) >= wide
 
 
 def test_a_floor_below_the_empty_kernel_is_called_launch_dominated() -> None:

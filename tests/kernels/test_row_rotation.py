@@ -25,6 +25,7 @@ AXES: dict[str, list[dict[str, int]]] = {
     "nvfp4_quantize_linear": [{"M": 33, "K": 528}],
     "silu_mul_fp4quant": [{"B": 5, "M": 33, "K": 80}, {"B": 3, "M": 130, "K": 48}],
     "silu_mul_fp4quant_linear": [{"B": 5, "M": 33, "K": 80}],
+    "gemm_bf16": [{"M": 5, "N": 3, "K": 64}],
     "fused_add_rmsnorm": [{"B": 5, "H": 64}],
     "fused_add_rmsnorm_quant": [{"B": 5, "H": 64}],
     "fused_add_rmsnorm_fp8_block_quant": [{"B": 5, "H": 256}, {"B": 8, "H": 256}],

@@ -1,7 +1,9 @@
 """Outputs of 16 bits: error against the exact value in units of what correct rounding leaves.
 
 Three bounds, each finds what the others miss: steps per element (one wrong value), error per row
-(one coarse row), error of the whole (a coarse method everywhere).
+(one coarse row), error of the whole (a coarse method everywhere). Where the oracle says that
+results are rounded once, one bound stands in their place: each element is the rounding of some
+value within the slack.
 
 The unit is the larger of two: the error of the correctly rounded result, and what rounding leaves
 to values spread evenly between neighbours, sum(ulp^2) / 12. The second is there for rows that hold
@@ -14,7 +16,9 @@ average.
 import numpy as np
 import numpy.typing as npt
 
-from .number_formats import half_step, half_ulp, ordinals
+from kopt.kernels.rounding import round_to_bf16, round_to_fp16
+
+from .number_formats import half_step, half_ulp, ordinals, storage_bits
 from .output import Finding, Indices, Output, finding_at, finding_at_first, outside_window
 from .reference import RowNoise
 from .tolerances import (
@@ -34,6 +38,12 @@ def half_gate(output: Output) -> Finding | None:
     noise = output.reference.noise
     if noise is None or not output.differing.size:
         return None
+    if output.reference.one_rounding:
+        note = (
+            "this output is rounded once, from sums in fp32 or wider: an element must be the"
+            " rounding of a value within their error of the exact one"
+        )
+        return finding_at_first(output, "one_rounding", _rounded_before(output), note)
     refused = _far_elements(output)
     name = output.reference.number_format
     note = (
@@ -83,6 +93,20 @@ def _far_elements(output: Output) -> Indices:
     far = indices[np.abs(got - right) > HALF_MAX_ULP]
     half_of_one = half_ulp(output.reference.exact_at(far), number_format) / 2
     return outside_window(output, far, _window(number_format), half_of_one)
+
+
+def _rounded_before(output: Output) -> Indices:
+    """Return the elements that no value within the slack of the exact one rounds to."""
+    indices, reference = output.differing, output.reference
+    exact, slack = reference.exact_at(indices), reference.slack_at(indices)
+    to_format = round_to_bf16 if reference.number_format == "bfloat16" else round_to_fp16
+    low, high = (
+        ordinals(storage_bits(to_format(end)), reference.number_format)
+        for end in (exact - slack, exact + slack)
+    )
+    got = ordinals(output.bits_at(indices), reference.number_format)
+    refused: Indices = indices[(got < low) | (got > high)]
+    return refused
 
 
 def _row_error_sq(output: Output, noise: RowNoise) -> npt.NDArray[np.float64]:

@@ -63,6 +63,8 @@ class Reference:
     """For bfloat16 and float16 outputs without `bit_exact`."""
     slack_deviations: float | None = None
     """Standard deviations of honest errors that `slack` is; None: it is no statistic."""
+    one_rounding: bool = False
+    """Whether each element must be the rounding of a value within `slack` of the exact one."""
 
     @property
     def columns(self) -> int:
@@ -112,6 +114,7 @@ def make_reference(problem: Problem, name: str, expected: Expected) -> Reference
         unit=np.asarray(expected.unit, dtype=np.float64),
         noise=None,
         slack_deviations=None if expected.slack is None else expected.slack_deviations,
+        one_rounding=expected.one_rounding,
     )
     if spec.dtype in HALF_FORMATS and not bit_exact:
         return _with_noise(reference)
@@ -126,6 +129,8 @@ def _refuse_contradictions(
         logical = expected.rounded.size * (2 if packed else 1)
     else:
         logical = expected.logical_offsets.size
+    if expected.one_rounding and (spec.dtype not in HALF_FORMATS or expected.bit_exact):
+        raise ToolError(f"{where}: `one_rounding` is for outputs of 16 bits that are not bit-exact")
     if expected.exact.size != logical:
         raise ToolError(f"{where} has {expected.exact.size} exact values for {logical} elements")
     if expected.written.size != expected.rounded.size:

@@ -5,8 +5,10 @@ for checking and its real ones for timing (`use: time`), and a check on `sim` pa
 latter: they are compiled, and the result says that they were not run.
 """
 
+from collections.abc import Sequence
+
 from kopt.config.errors import ToolError
-from kopt.kernels.problem import Workload
+from kopt.kernels.problem import Problem, Workload
 from kopt.tools.devices.device import Device
 
 from .request import CheckPlans, CheckRequest
@@ -29,15 +31,33 @@ def refuse_only_timed(request: CheckRequest, device: Device) -> None:
         ToolError: It does not; the message names the kernels that it does run.
     """
     case = request.case
-    if not _is_passed_over(case.workload, device):
+    refuse_timed_workload(case.problem, case.workload, device, case.domain)
+
+
+def refuse_timed_workload(
+    problem: Problem, workload: Workload, device: Device, domain: Sequence[Workload] | None = None
+) -> None:
+    """Return if `device` runs a workload.
+
+    Args:
+        problem: The workload's.
+        workload: Asked for.
+        device: To run it on.
+        domain: Those of the problem's workloads that could be named instead; None for all.
+
+    Raises:
+        ToolError: It does not; the message names the kernels that it does run.
+    """
+    if not _is_passed_over(workload, device):
         return
-    others = [case.problem.kernel_id(one) for one in case.domain if one.use != "time"]
+    named = problem.workloads if domain is None else domain
+    others = [problem.kernel_id(one) for one in named if one.use != "time"]
     instead = (
         f"check {' or '.join(others[:3])} here" if others else "no kernel of it is checked here"
     )
     raise ToolError(
-        f"{case.kernel_id} is `use: time`: a GPU checks and times it, {device.name} never runs it;"
-        f" {instead}, or name a GPU (--device cuda:0)"
+        f"{problem.kernel_id(workload)} is `use: time`: a GPU checks and times it, {device.name}"
+        f" never runs it; {instead}, or name a GPU (--device cuda:0)"
     )
 
 

@@ -4,6 +4,7 @@ From 1 to 2 a step of bfloat16 is 2^-7. Rows of ones that are off by whole steps
 are counted in squared steps; the unit of n such elements is n / 12.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -233,3 +234,48 @@ def test_e5m2_takes_either_neighbor_of_a_boundary_and_no_other() -> None:
     finding = code_gate(low, None)
     assert finding is not None
     assert finding.wrong.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("exact", "got", "slack"),
+    [
+        (1.0 + STEP / 2 - 0.001, 1.0 + STEP, 0.0),
+        (1.0 + STEP / 2 - 0.001, 1.0 + STEP, 0.0009),
+        (1.0, 1.0 + STEP, 0.003),
+        (0.0, 2.0**-100, 0.0),
+        (2.0**-20, -(2.0**-20), 1.9 * 2.0**-20),
+    ],
+)
+def test_an_element_that_no_value_within_the_slack_rounds_to_is_refused(
+    exact: float, got: float, slack: float
+) -> None:
+    finding = half_gate(_rounded_once(_one(exact, got, slack)))
+    assert finding is not None
+    assert (finding.gate, finding.wrong.tolist()) == ("one_rounding", [3])
+
+
+@pytest.mark.parametrize(
+    ("exact", "got", "slack"),
+    [
+        (1.0 + STEP / 2 - 0.001, 1.0 + STEP, 0.0011),
+        (1.0, 1.0 + STEP, 0.004),
+        (1.0, 1.0 - STEP / 2, 0.002),
+        (2.0**-20, -(2.0**-20), 2.1 * 2.0**-20),
+    ],
+)
+def test_the_rounding_of_any_value_within_the_slack_is_right(
+    exact: float, got: float, slack: float
+) -> None:
+    assert half_gate(_rounded_once(_one(exact, got, slack))) is None
+
+
+def test_where_values_are_rounded_once_a_second_rounding_everywhere_is_refused() -> None:
+    output = _ones(30)
+    assert half_gate(output) is None
+    finding = half_gate(_rounded_once(output))
+    assert finding is not None
+    assert finding.gate == "one_rounding"
+
+
+def _rounded_once(output: Output) -> Output:
+    return replace(output, reference=replace(output.reference, one_rounding=True))

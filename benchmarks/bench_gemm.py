@@ -1,0 +1,95 @@
+"""Print what each kernel beside gemm_bf16 is worth against each library, workload by workload.
+
+    .venv/bin/python benchmarks/bench_gemm.py [--device cuda:0] [--kernel PART ...] [--save FILE]
+
+For every workload that is there to be timed, and every kernel in `unproven/` that claims it: a
+benchmark with all library paths that pass their check (docs/benchmarking.md), torch and cuBLASLt
+with each of its algorithms timed among them. A row has both times and the speed of the kernel in
+units of the library's, with its interval, measured in pairs. --save keeps the whole results as
+JSON, one document for each benchmark and line. It has not been run on a GPU yet.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from markdown_tables import grid
+
+from kopt.config.settings import settings_from_environment
+from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.candidate import read_candidate
+from kopt.kernels.case import Case
+from kopt.kernels.problem_loader import load_problems
+from kopt.tools.bench.request import BenchRequest
+from kopt.tools.bench.stage import bench_candidate
+from kopt.tools.device_choice import open_device
+from kopt.tools.devices.timer import as_timer
+
+COLUMNS = ("workload", "kernel", "us", "library", "library us", "speed", "95 % interval")
+TEXTS = ("workload", "kernel", "library")
+
+
+def main() -> None:
+    """Measure, print a table for each workload as soon as it is there."""
+    parser = argparse.ArgumentParser(description="The kernels of gemm_bf16 against libraries.")
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--kernel", nargs="*", default=[""], help="parts of workload names")
+    parser.add_argument("--save", type=Path, help="a file for the results, one JSON a line")
+    options = parser.parse_args()
+    settings = settings_from_environment()
+    with open_device(options.device, settings) as opened:
+        device = as_timer(opened)
+        if device is None:
+            raise SystemExit("a GPU is needed: --device cuda:0")
+        print(f"{device.facts.name}, driver {device.facts.driver_version}; all measured")
+        for case in cases():
+            if not any(part in case.workload.name for part in options.kernel):
+                continue
+            result = bench_candidate(BenchRequest(case, baselines="every"), device, settings)
+            print(table(case, result), flush=True)
+            if options.save:
+                with options.save.open("a", encoding="utf-8") as file:
+                    file.write(result.model_dump_json(by_alias=True) + "\n")
+
+
+def cases() -> Iterator[Case]:
+    """Yield every kernel at every workload that it claims and that is there to be timed."""
+    problem = load_problems()["gemm_bf16"]
+    sources = [read_candidate(path) for path in sorted((problem.folder / "unproven").glob("*.cu"))]
+    for workload in problem.workloads:
+        if workload.use == "check":
+            continue
+        for source in sources:
+            case = Case(problem, workload, source)
+            if workload in case.domain:
+                yield case
+
+
+def table(case: Case, result: BenchResult) -> str:
+    """Return the comparisons of one benchmark, or why there are none, and what was left out."""
+    name = case.candidate.name
+    lines = [f"{case.workload.name} {path}" for path in _rejected(result)]
+    if result.latency is None:
+        return "\n".join([f"{case.workload.name} {name}: {result.status}", *lines])
+    rows = [
+        (case.workload.name, name, f"{result.latency.median_us:.2f}", *cells)
+        for cells in _cells(result)
+    ]
+    return "\n".join([grid(COLUMNS, rows, TEXTS), *lines])
+
+
+def _cells(result: BenchResult) -> Iterator[Sequence[str]]:
+    for one in result.comparisons:
+        library_us = "" if one.baseline_latency is None else f"{one.baseline_latency.median_us:.2f}"
+        speed = "" if one.speedup is None else f"{one.speedup:.3f}x"
+        interval = "" if one.interval is None else f"{one.interval[0]:.3f} to {one.interval[1]:.3f}"
+        yield one.baseline.label, library_us, speed, interval
+
+
+def _rejected(result: BenchResult) -> Iterator[str]:
+    for one in result.rejected:
+        yield f"left out: {one.name}{' (PDL on)' if one.pdl else ''}: {one.reason}"
+
+
+if __name__ == "__main__":
+    main()

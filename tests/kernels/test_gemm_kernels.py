@@ -1,0 +1,124 @@
+"""The kernels beside gemm_bf16 that no GPU has run: compiled for sm_90a, checked on sim."""
+
+from pathlib import Path
+
+import pytest
+
+from kopt.config.settings import Settings
+from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.case import Case
+from kopt.kernels.check_result import CheckLevel, CheckResult
+from kopt.kernels.problem import Problem
+from kopt.kernels.problem_loader import load_problems
+from kopt.kernels.status import Status
+from kopt.tools.check.stage import CheckRequest, check_candidate
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.sim.device import SimDevice
+from support.other_shapes import with_one_workload
+from support.shared_caches import share_caches
+
+pytestmark = pytest.mark.slow  # nvcc, and tiles of tensor cores on the simulator
+
+GEMM = load_problems()["gemm_bf16"]
+SOURCES = {
+    path.name.removesuffix(".sm_90a.cu"): read_candidate(path)
+    for path in sorted((GEMM.folder / "unproven").glob("*.cu"))
+}
+MMA, WGMMA, FEW_ROWS = "gemm_mma", "gemm_wgmma", "gemm_few_rows"
+
+
+def _check(problem: Problem, source: str, settings: Settings, level: CheckLevel) -> CheckResult:
+    case = Case(problem, problem.workloads[0], Candidate(source))
+    request = CheckRequest(case, level, arch="sm_90a")
+    return check_candidate(request, SimDevice(settings), settings)
+
+
+def test_each_way_to_multiply_has_its_kernel() -> None:
+    assert set(SOURCES) == {MMA, WGMMA, FEW_ROWS}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_kernel_compiles_for_all_that_it_claims_and_spills_nothing(
+    name: str, settings: Settings
+) -> None:
+    case = Case(GEMM, GEMM.workloads[0], SOURCES[name])
+    result = compile_candidate(CompileRequest(case, archs=("sm_90a",)), settings)
+    assert result.status is Status.PASSED, result.diagnostics
+    served = {workload for build in result.builds for workload in build.workloads}
+    assert served == {workload.name for workload in case.domain}
+    used = [kernel for build in result.builds for kernel in build.kernels]
+    assert all(one.spill_store_bytes == one.spill_load_bytes == 0 for one in used)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_kernel_passes_the_full_check(name: str, settings: Settings) -> None:
+    result = _check(GEMM, SOURCES[name].source, settings, "full")
+    assert result.status is Status.PASSED, (result.mismatch, result.diagnostics)
+    assert not result.unexecuted_lines
+
+
+@pytest.mark.parametrize(
+    ("name", "axes"),
+    [
+        (MMA, {"M": 200, "N": 301, "K": 72}),
+        (WGMMA, {"M": 300, "N": 520, "K": 200}),
+        (FEW_ROWS, {"M": 9, "N": 37, "K": 1000}),
+        (FEW_ROWS, {"M": 64, "N": 48, "K": 8}),
+    ],
+)
+def test_rows_columns_and_depths_that_fill_no_tile_are_right(
+    name: str, axes: dict[str, int], tmp_path: Path, settings: Settings
+) -> None:
+    problem = with_one_workload(GEMM, axes, tmp_path)
+    result = _check(problem, SOURCES[name].source, settings, "quick")
+    assert result.status is Status.PASSED, (result.mismatch, result.diagnostics)
+
+
+def test_blocks_that_take_tiles_of_several_bands_one_after_the_other_are_right(
+    tmp_path: Path, settings: Settings
+) -> None:
+    problem = with_one_workload(GEMM, {"M": 300, "N": 520, "K": 320}, tmp_path)
+    source = _with(SOURCES[WGMMA].source, "grid: min(SM_COUNT,", "grid: min(2,")
+    source = _with(source, "BAND: [8, 16, 4]", "BAND: [2]")
+    result = _check(problem, source, settings, "quick")
+    assert result.status is Status.PASSED, (result.mismatch, result.diagnostics)
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        (MMA, '"n"(STAGES - 2)', '"n"(STAGES - 1)'),
+        (MMA, "    __syncthreads();\n", ""),
+        (MMA, "k + lane / 8 % 2)", "k + lane / 16)"),
+        (WGMMA, "mbarrier_arrive(&s.empty[before]);\n      before", "before"),
+        (
+            WGMMA,
+            "if (step > 0 && is_first) kopt::mbarrier_arrive(&s.empty[before]);",
+            "if (is_first) kopt::mbarrier_arrive(&s.empty[turn.stage]);",
+        ),
+        (WGMMA, "    kopt::fence_proxy_async();\n", ""),
+        (WGMMA, "step > 0 || k > 0", "1"),
+        (FEW_ROWS, "  __syncthreads();\n", ""),
+        (FEW_ROWS, "return k < K ?", "return k <= K ?"),
+        (FEW_ROWS, "= d[i][j];", "= __bfloat162float(__float2bfloat16(d[i][j]));"),
+    ],
+)
+def test_one_word_less_is_found(
+    name: str, right: str, wrong: str, tmp_path: Path, settings: Settings
+) -> None:
+    problem = with_one_workload(GEMM, {"M": 64, "N": 128, "K": 520}, tmp_path)
+    source = _with(SOURCES[name].source, right, wrong)
+    assert _check(problem, source, settings, "quick").status is not Status.PASSED
+
+
+def _with(source: str, right: str, wrong: str) -> str:
+    assert source.count(right) == 1
+    return source.replace(right, wrong)
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory, shared_caches: Path) -> Settings:
+    """Settings with a home of this module."""
+    return Settings(
+        home=share_caches(tmp_path_factory.mktemp("gk") / "home", shared_caches), jobs=2
+    )

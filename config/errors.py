@@ -5,6 +5,7 @@ KoptError
 │   ├── UnsupportedOperator   a PyTorch function has an operator that cannot be imported
 │   └── UnjudgeableFunction   no check could prove a kernel of a PyTorch function right
 ├── SetupError   this machine lacks something: a compiler, a device, a writable folder
+│   └── FarSetupError   the machine of a device `ssh://...` or `https://...`, or a pool, does
 └── InfraError   the machine failed under a request: a worker died; unknown whether it ran
     └── BackendUnavailable   a service did not answer; what asked it can do without or try again
 
@@ -48,6 +49,15 @@ class UnjudgeableFunction(ToolError):
 
 class SetupError(KoptError):
     """The machine lacks something: the message names it and how to get it."""
+
+
+class FarSetupError(SetupError):
+    """Another machine lacks something, or cannot be reached."""
+
+    def __init__(self, message: str, device: str) -> None:
+        """Keep the name of the device, by which `kopt doctor` looks at that machine."""
+        super().__init__(message)
+        self.device = device
 
 
 class InfraError(KoptError):

@@ -30,7 +30,14 @@ place of its own login, and what tells it that it runs inside another one of its
 SERVER_VARIABLES = (
     *("CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES"),
     *("KOPT_CXX", "KOPT_HOME", "KOPT_JOBS", "KOPT_NCU", "KOPT_NVCC", "KOPT_PROBLEMS", "KOPT_RUN"),
-    *("KOPT_SANDBOX", "KOPT_WITHOUT_SOURCES", "PINECONE_INDEX_HOST", "PINECONE_INDEX_NAME"),
+    *(
+        "KOPT_DEVICE_TOKEN_FILE",
+        "KOPT_GPU_IDLE_S",
+        "KOPT_REMOTE_PYTHON",
+        "KOPT_SANDBOX",
+        "KOPT_WITHOUT_SOURCES",
+    ),
+    *("PINECONE_INDEX_HOST", "PINECONE_INDEX_NAME"),
 )
 
 

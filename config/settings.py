@@ -6,12 +6,13 @@ resolves `Settings` once and passes it down.
 
 import os
 import platform
-import pwd
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
+from .client_folders import ClientFolders
+from .environment_values import absolute, names, optional_path, printable, seconds, user_home
 from .errors import ToolError
 from .passed_environment import NOT_FOR_CLIENTS, SERVER_VARIABLES, library_environment, looks_secret
 
@@ -70,6 +71,16 @@ class Settings:
     """KOPT_JOBS: processes at once, default the number of usable cores."""
     sandbox: str = "auto"
     """KOPT_SANDBOX: auto, bubblewrap, landlock or plain; anything but auto must be available."""
+    gpu_idle_s: float = 0.0
+    """KOPT_GPU_IDLE_S: how long a GPU's resident evaluator stays without a caller; 0: calls start
+    none, and use one only if `kopt gpu start` has."""
+    remote_python: str | None = None
+    """KOPT_REMOTE_PYTHON: the Python on the machine of a device `ssh://...`; None: venv/bin/python
+    in kopt's folder there, else python3."""
+    device_token_file: Path | None = None
+    """KOPT_DEVICE_TOKEN_FILE: the file with the token for devices `https://...`."""
+    ssh_agent: str | None = field(default=None, repr=False)
+    """SSH_AUTH_SOCK: where ssh finds the agent that holds the user's keys."""
     without_sources: tuple[str, ...] = ()
     """KOPT_WITHOUT_SOURCES: sources that no search and no reading of documents may see, as in a
     study whose agents must not find earlier winners."""
@@ -135,24 +146,6 @@ class Settings:
     """Folder of the studies, one folder a study."""
 
 
-@dataclass(frozen=True)
-class ClientFolders:
-    """Where MCP clients keep their settings: the home folder and what moves a part of it."""
-
-    home: Path
-    """The user's home folder."""
-    config: Path
-    """XDG_CONFIG_HOME, default ~/.config."""
-    applications: Path
-    """Where desktop applications keep theirs: as `config`, but on a Mac."""
-    claude: Path | None = None
-    """CLAUDE_CONFIG_DIR: Claude Code's folder, if moved."""
-    codex: Path | None = None
-    """CODEX_HOME: Codex's folder, if moved."""
-    gemini: Path | None = None
-    """GEMINI_CLI_HOME: what Gemini CLI takes for the home folder, if moved."""
-
-
 def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings that the environment asks for.
 
@@ -168,22 +161,25 @@ def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Se
     cuda_home = environment.get("CUDA_HOME") or environment.get("CUDA_PATH")
     home = environment.get("KOPT_HOME")
     return Settings(
-        home=_absolute(home) if home else _user_home(environment) / ".kopt",
-        problems=_optional_path(environment.get("KOPT_PROBLEMS")),
-        nvcc=_optional_path(environment.get("KOPT_NVCC")),
-        cuda_home=_optional_path(cuda_home),
-        ncu=_optional_path(environment.get("KOPT_NCU")),
+        home=absolute(home) if home else user_home(environment) / ".kopt",
+        problems=optional_path(environment.get("KOPT_PROBLEMS")),
+        nvcc=optional_path(environment.get("KOPT_NVCC")),
+        cuda_home=optional_path(cuda_home),
+        ncu=optional_path(environment.get("KOPT_NCU")),
         gxx=environment.get("KOPT_CXX", "g++"),
         jobs=int(jobs_text) if jobs_text else len(os.sched_getaffinity(0)),
         sandbox=sandbox,
-        without_sources=_names(environment.get("KOPT_WITHOUT_SOURCES", "")),
+        without_sources=names(environment.get("KOPT_WITHOUT_SOURCES", "")),
+        gpu_idle_s=seconds("KOPT_GPU_IDLE_S", environment),
+        remote_python=environment.get("KOPT_REMOTE_PYTHON") or None,
+        device_token_file=optional_path(environment.get("KOPT_DEVICE_TOKEN_FILE")),
+        ssh_agent=environment.get("SSH_AUTH_SOCK") or None,
         retrieval_run=environment.get("KOPT_RUN") or None,
         package_index=_package_index(environment),
         library_environment=library_environment(environment),
-        pinecone_api_key=_printable("PINECONE_API_KEY", environment),
-        pinecone_index_name=_printable("PINECONE_INDEX_NAME", environment)
-        or DEFAULT_PINECONE_INDEX,
-        pinecone_index_host=_printable("PINECONE_INDEX_HOST", environment),
+        pinecone_api_key=printable("PINECONE_API_KEY", environment),
+        pinecone_index_name=printable("PINECONE_INDEX_NAME", environment) or DEFAULT_PINECONE_INDEX,
+        pinecone_index_host=printable("PINECONE_INDEX_HOST", environment),
         claude=_claude_access(environment),
     )
 
@@ -203,6 +199,11 @@ def visible_devices(environment: Mapping[str, str] = os.environ) -> str | None:
     return environment.get("CUDA_VISIBLE_DEVICES")
 
 
+def python_path(environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return PYTHONPATH, by which another Python finds other modules."""
+    return environment.get("PYTHONPATH")
+
+
 def without_secrets(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the environment for kopt's own child processes: nothing that looks like a secret.
 
@@ -210,6 +211,11 @@ def without_secrets(environment: Mapping[str, str] = os.environ) -> dict[str, st
     left out too.
     """
     return {name: value for name, value in environment.items() if not looks_secret(name, value)}
+
+
+def all_variables() -> Mapping[str, str]:
+    """Return the environment of this process, for what knows itself which of it to look at."""
+    return os.environ
 
 
 def client_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -225,40 +231,21 @@ def server_variables(environment: Mapping[str, str] = os.environ) -> dict[str, s
 def client_folders(environment: Mapping[str, str] = os.environ) -> ClientFolders:
     """Return where the clients of this user keep their settings."""
     home = Path.home()
-    config = _optional_path(environment.get("XDG_CONFIG_HOME")) or home / ".config"
+    config = optional_path(environment.get("XDG_CONFIG_HOME")) or home / ".config"
     is_mac = platform.system() == "Darwin"
     return ClientFolders(
         home=home,
         config=config,
         applications=home / "Library" / "Application Support" if is_mac else config,
-        claude=_optional_path(environment.get("CLAUDE_CONFIG_DIR")),
-        codex=_optional_path(environment.get("CODEX_HOME")),
-        gemini=_optional_path(environment.get("GEMINI_CLI_HOME")),
+        claude=optional_path(environment.get("CLAUDE_CONFIG_DIR")),
+        codex=optional_path(environment.get("CODEX_HOME")),
+        gemini=optional_path(environment.get("GEMINI_CLI_HOME")),
     )
 
 
 def project_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
     """Return CLAUDE_PROJECT_DIR: the project for which Claude Code starts a server."""
-    return _optional_path(environment.get("CLAUDE_PROJECT_DIR"))
-
-
-def _absolute(text: str) -> Path:
-    """Return a path that means the same in every process: workers have another working folder."""
-    return Path(text).expanduser().absolute()
-
-
-def _user_home(environment: Mapping[str, str]) -> Path:
-    """Return the user's home folder; an empty HOME is none.
-
-    Raises:
-        ToolError: There is neither HOME nor an entry of the user in the password database.
-    """
-    if home := environment.get("HOME"):
-        return Path(home)
-    try:
-        return Path(pwd.getpwuid(os.getuid()).pw_dir)
-    except KeyError:
-        raise ToolError("this user has no home folder: set HOME or KOPT_HOME") from None
+    return optional_path(environment.get("CLAUDE_PROJECT_DIR"))
 
 
 def _package_index(environment: Mapping[str, str]) -> str:
@@ -268,32 +255,9 @@ def _package_index(environment: Mapping[str, str]) -> str:
 
 def _claude_access(environment: Mapping[str, str]) -> ClaudeAccess | None:
     """Return the key, or else the token: the service takes one of them."""
-    key = _printable("ANTHROPIC_API_KEY", environment)
-    token = None if key else _printable("ANTHROPIC_AUTH_TOKEN", environment)
+    key = printable("ANTHROPIC_API_KEY", environment)
+    token = None if key else printable("ANTHROPIC_AUTH_TOKEN", environment)
     if not (key or token):
         return None
-    base_url = _printable("ANTHROPIC_BASE_URL", environment) or DEFAULT_BASE_URL
+    base_url = printable("ANTHROPIC_BASE_URL", environment) or DEFAULT_BASE_URL
     return ClaudeAccess(key, token, base_url)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """Return the parts of a list with commas, each once."""
-    return tuple(dict.fromkeys(name for part in text.split(",") if (name := part.strip())))
-
-
-def _printable(name: str, environment: Mapping[str, str]) -> str | None:
-    """Return a variable that becomes part of a request, without blanks around it.
-
-    Raises:
-        ToolError: It has what no header or address can carry; the value is not shown.
-    """
-    text = environment.get(name, "").strip()
-    if not (text.isascii() and text.isprintable()) or " " in text:
-        raise ToolError(
-            f"{name} has characters that do not belong there: blanks, controls, accents"
-        )
-    return text or None
-
-
-def _optional_path(text: str | None) -> Path | None:
-    return _absolute(text) if text else None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from kopt.config.device_names import asks_for_simulator
 from kopt.config.errors import SetupError
 from kopt.kernels.bench_result import BenchAllResult
 from kopt.kernels.problem import Problem
@@ -64,7 +65,8 @@ def _measure(
         opened_device(request.choice, session.settings, show) as opened,
     ):
         if opened.timer is None:
-            none_here = "" if request.choice.name == "sim" else ", and no GPU can be used here"
+            is_asked = asks_for_simulator(request.choice.name)
+            none_here = "" if is_asked else ", and no GPU can be used here"
             raise SetupError(f"kopt bench --all needs a GPU: sim measures no time{none_here}")
         if request.markdown is not None:
             _write(request.markdown, "", "a")

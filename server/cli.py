@@ -42,12 +42,14 @@ COMMANDS = {
     "runs": LazyCommand("runs", "Earlier runs: show, report, export, remove."),
     "view": LazyCommand("view_runs", "Runs as live pages in a browser on this machine."),
     "study": LazyCommand("study", "Compare ways to search on a set of kernels."),
+    "pool": LazyCommand("pool", "The GPUs of a Ray cluster: who holds them, how many a minute."),
     "suite": LazyCommand("suite", "A folder of problems as a benchmark: run it, score it."),
     "kb": LazyCommand("kb", "What earlier runs have learned: techniques, states, gains."),
     "docs": LazyCommand("docs", "Search production kernels, headers, techniques, the manual."),
     "serve": LazyCommand("serve", "Serve kopt's tools to an MCP client."),
     "setup": LazyCommand("setup", "Enter kopt in Claude Code, Codex, VS Code and others."),
     "selftest": LazyCommand("selftest", "Whether every false candidate is caught on this machine."),
+    "gpu": LazyCommand("gpu", "A GPU's worker processes, kept between calls: start, status, stop."),
     "cache": LazyCommand("cache", "What is kept to save time: sizes, limits, clearing."),
     "doctor": LazyCommand("doctor", "What this machine has, and what it lacks."),
     "help": LazyCommand("help", "The help of kopt, or of one command."),
@@ -73,7 +75,7 @@ Exit codes: 0 passed, 1 the candidate fell short, 2 wrong usage, 3 this machine
 lacks something, 70 a bug in kopt, 130 interrupted.
 Every command that has a result takes --json: one JSON document on stdout.
 State lives under KOPT_HOME (default ~/.kopt). KOPT_PROBLEMS, KOPT_JOBS,
-KOPT_SANDBOX, KOPT_RUN and KOPT_WITHOUT_SOURCES are read too, and KOPT_NVCC,
+KOPT_SANDBOX, KOPT_GPU_IDLE_S, KOPT_RUN and KOPT_WITHOUT_SOURCES are read too, and KOPT_NVCC,
 KOPT_CXX, KOPT_NCU and CUDA_HOME, which name tools that are not found by
 themselves. With PINECONE_API_KEY set, docs search asks Pinecone too: its index
 PINECONE_INDEX_NAME, at PINECONE_INDEX_HOST if known. With ANTHROPIC_API_KEY or

@@ -8,9 +8,11 @@ from rich.text import Text
 from kopt.config.callbacks import ignore
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.providers import NAMES
+from kopt.kernels.problem_loader import find_kernel
 from kopt.search.forecast.run_plan import RunPlan, plan_run
 from kopt.search.runs.run import RunRequest
 from kopt.server.views.tables import View, grid
+from kopt.tools.check.uses import refuse_timed_workload
 
 from .exits import ExitCode
 from .opened_device import DeviceChoice, opened_device
@@ -22,11 +24,14 @@ def print_dry_run(session: Session, requests: Sequence[RunRequest], choice: Devi
     """Print what each run would do on the device that it would have; nothing is begun or asked.
 
     Raises:
-        ToolError: A kernel or a start that is not there.
+        ToolError: A kernel or a start that is not there, or a kernel that only a GPU runs.
         SetupError: No such device here, or a model whose price is not known.
     """
     # Looked at and not used: nothing waits for a GPU here.
     with opened_device(choice, session.settings, ignore) as opened:
+        for request in requests:
+            problem, workload = find_kernel(request.kernel, session.settings.problems)
+            refuse_timed_workload(problem, workload, opened.device)
         facts = None if opened.timer is None else opened.timer.facts
         gpu = opened.device.gpu or gpu_for_arch(opened.arch)
         name, arch = opened.device.name, opened.arch

@@ -9,11 +9,13 @@ import click
 
 from kopt.config.errors import (
     BackendUnavailable,
+    FarSetupError,
     InfraError,
     KoptError,
     ToolError,
     is_interrupt,
 )
+from kopt.config.pool_address import is_pool
 from kopt.kernels.status import Status
 from kopt.tools.facts.next_command import NextCommand
 
@@ -121,8 +123,8 @@ def failure_of(error: BaseException, command: str = "kopt") -> CommandFailure:
         hint = "Try again later." if is_service else _MACHINE_FAILED
         return CommandFailure("machine", str(error), hint, ExitCode.MACHINE)
     if isinstance(error, KoptError):
-        hint = "'kopt doctor' shows what this machine has."
-        return CommandFailure("machine", str(error).strip(), hint, ExitCode.MACHINE)
+        knows = _who_knows(error, command)
+        return CommandFailure("machine", str(error).strip(), knows, ExitCode.MACHINE)
     if isinstance(error, Interrupted):
         again = None if error.again is None else error.again.line(program=program_name())
         return CommandFailure("interrupted", str(error), again, ExitCode.INTERRUPTED)
@@ -138,6 +140,17 @@ def failure_of(error: BaseException, command: str = "kopt") -> CommandFailure:
     message = f"{type(error).__name__}: {error}"
     hint = "This is a bug in kopt: please report it with the traceback."
     return CommandFailure("bug", message, hint, ExitCode.BUG)
+
+
+def _who_knows(error: KoptError, command: str) -> str | None:
+    """Return the command that shows what the machine at fault has; None where it is `command`."""
+    if isinstance(error, FarSetupError) and command == "kopt pool":
+        return None
+    if isinstance(error, FarSetupError) and is_pool(error.device):
+        return f"'kopt pool status --device {error.device}' shows what the pool has."
+    if isinstance(error, FarSetupError):
+        return f"'kopt doctor --device {error.device}' shows what that machine has."
+    return "'kopt doctor' shows what this machine has."
 
 
 def _usage_failure(error: click.UsageError, command: str) -> CommandFailure:

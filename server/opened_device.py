@@ -3,13 +3,15 @@
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from typing import cast
 
-from kopt.config.errors import SetupError, ToolError
+from kopt.config.device_names import asks_for_simulator
+from kopt.config.errors import FarSetupError, SetupError, ToolError
+from kopt.config.gpu_specs import target_named
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.tools.device_choice import gpu_problem, open_device
-from kopt.tools.devices.device import Device
-from kopt.tools.devices.timer import TimingDevice
-from kopt.tools.sim.device import SimDevice
+from kopt.tools.devices.device import Device, SimulatedDevice
+from kopt.tools.devices.timer import TimingDevice, as_timer
 
 
 @dataclass(frozen=True)
@@ -17,13 +19,15 @@ class DeviceChoice:
     """The device options of a command line."""
 
     name: str
-    """auto, sim or cuda:N."""
+    """auto, sim, sim:GPU, cuda:N, or one of these of another machine, `ssh://host/cuda:N`."""
     arch: str | None = None
-    """Compiler target; None: the GPU's own, or the default on sim."""
+    """Compiler target, or a GPU's name; None: the GPU's own, or the default on sim."""
     needs_gpu: bool = False
     """Whether sim cannot serve instead; no message offers it then."""
     has_spare: bool = True
     """Whether a second worker waits for the first to fail; not for one candidate alone."""
+    is_fresh: bool = False
+    """Whether a GPU must have new worker processes, and not those that other calls have used."""
     sim_name: str = "--device sim"
     """How the caller asks for the simulator, for messages."""
 
@@ -55,16 +59,24 @@ def opened_device(
     """
     with ExitStack() as stack:
         try:
-            opening = open_device(choice.name, settings, show, has_spare=choice.has_spare)
+            opening = open_device(
+                choice.name,
+                settings,
+                show,
+                has_spare=choice.has_spare,
+                is_fresh=choice.is_fresh,
+            )
             device = stack.enter_context(opening)
         except SetupError as error:
-            if choice.needs_gpu:
+            if choice.needs_gpu or isinstance(error, FarSetupError):
                 raise
             raise SetupError(f"{error}; or use {choice.sim_name}") from error
-        if isinstance(device, SimDevice):
-            yield OpenedDevice(device, None, choice.arch or DEFAULT_ARCH)
+        timer = as_timer(device)
+        if timer is None:
+            yield _simulated(cast("SimulatedDevice", device), choice.arch, "--arch ")
         else:
-            yield OpenedDevice(device, device, _arch_of(device, choice))
+            sim = "" if choice.needs_gpu else "--device sim"
+            yield _on_gpu(OpenedDevice(device, timer, timer.facts.arch), choice.arch, sim)
 
 
 @contextmanager
@@ -76,42 +88,69 @@ def timing_device(
     Raises:
         SetupError: There is no GPU, or the simulator was asked for, which measures no time.
     """
-    lone = replace(choice, needs_gpu=True, has_spare=False)
+    lone = replace(choice, needs_gpu=True, has_spare=False, is_fresh=True)
     with opened_device(lone, settings, show) as opened:
         if opened.timer is None:
-            asked = "sim measures no time" if choice.name == "sim" else gpu_problem()
+            asked = "sim measures no time" if asks_for_simulator(choice.name) else gpu_problem()
             raise SetupError(f"a measurement needs a GPU: {asked}")
         yield opened.timer
 
 
 def compiled_for(opened: OpenedDevice, arch: str) -> OpenedDevice:
-    """Return an open device for candidates of `arch`; "" leaves it as it is.
+    """Return an open device for candidates of `arch`, which may be a GPU's name; "" leaves it.
 
     Raises:
-        ToolError: It is a GPU that runs another architecture.
+        ToolError: It is another GPU, or one that runs another architecture.
     """
-    if not arch or arch == opened.arch:
-        return opened
     if opened.timer is None:
-        return replace(opened, arch=arch)
-    raise _other_arch(opened.timer, f"arch {arch}", 'device "sim"')
+        return _simulated(cast("SimulatedDevice", opened.device), arch or opened.arch, "arch ")
+    return _on_gpu(opened, arch, 'device "sim"', "arch ")
 
 
-def _arch_of(device: TimingDevice, choice: DeviceChoice) -> str:
-    """Return what the GPU runs, unless something else was asked for."""
-    own = device.facts.arch
-    if choice.arch not in (None, own):
-        sim = "" if choice.needs_gpu else "--device sim"
-        raise _other_arch(device, f"--arch {choice.arch}", sim)
-    return own
+def _simulated(device: SimulatedDevice, asked: str | None, option: str) -> OpenedDevice:
+    """Return the simulator for what was asked for; None: its own GPU, or the default.
+
+    Raises:
+        ToolError: It stands for another GPU.
+    """
+    own = device.gpu
+    if asked is None:
+        return OpenedDevice(device, None, DEFAULT_ARCH if own is None else own.arch)
+    target = target_named(asked)
+    if own is None:
+        named = device if target.name == target.arch else device.standing_for(target.gpu)
+        return OpenedDevice(named, None, target.arch)
+    can_run = target.gpu.compute_capability == own.compute_capability
+    if not can_run or target.name not in (target.arch, own.name):
+        raise ToolError(
+            f"{option}{asked}: {device.name} stands for {own.name}, which runs {own.arch}: leave"
+            f" {option.strip()} out, or use another device"
+        )
+    return OpenedDevice(device, None, target.arch)
 
 
-def _other_arch(device: TimingDevice, asked: str, sim: str) -> ToolError:
-    """Return the refusal of an architecture; `sim` is how the simulator is asked for instead."""
-    facts = device.facts
-    name = asked.partition(" ")[0]
+def _on_gpu(
+    opened: OpenedDevice, asked: str | None, sim: str, option: str = "--arch "
+) -> OpenedDevice:
+    """Return the GPU as it is, unless something else was asked for.
+
+    Args:
+        opened: The GPU.
+        asked: A target; "" and None ask for nothing.
+        sim: How the simulator is asked for instead; "" where it cannot be.
+        option: How the target was asked for.
+
+    Raises:
+        ToolError: The GPU is another one, or runs another architecture.
+    """
+    if not asked or opened.timer is None:
+        return opened
+    target, facts = target_named(asked), opened.timer.facts
+    names_it = asked == target.arch or target.gpu.describes(facts.name)
+    if target.arch == facts.arch and names_it:
+        return opened
     instead = f", or use {sim}" if sim else ""
-    return ToolError(
-        f"{asked}: {device.name} is {facts.name}, which runs {facts.arch}: leave {name}"
-        f" out{instead}"
+    raise ToolError(
+        f"{option}{asked}: {opened.timer.name} is {facts.name}, which runs {facts.arch}: leave"
+        f" {option.strip()} out{instead}"
     )

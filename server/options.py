@@ -12,8 +12,9 @@ from typing import Any
 
 import click
 
+from kopt.config.device_names import known_device
 from kopt.config.errors import ToolError
-from kopt.config.gpu_specs import arch_named
+from kopt.config.gpu_specs import arch_named, target_named
 from kopt.config.providers import PROVIDERS
 from kopt.config.settings import DEFAULT_ARCH
 
@@ -31,6 +32,14 @@ def one_arch(_: click.Context, __: click.Parameter, text: str) -> str:
 def optional_arch(ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
     """Read `sm_90a`; None for None, which leaves it to the device."""
     return None if text is None else one_arch(ctx, parameter, text)
+
+
+def optional_target(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    """Read `sm_90a`, or `H200` where that is another GPU than its architecture's."""
+    try:
+        return None if text is None else target_named(text).name
+    except ToolError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def arch_list(
@@ -83,14 +92,18 @@ def tune_values_or_all(
 
 
 def one_device(_: click.Context, __: click.Parameter, text: str) -> str:
-    """Read `auto`, `sim`, `cuda:N` or `cuda`, which is the first GPU."""
-    if text == "cuda":
-        return "cuda:0"
-    if not re.fullmatch(r"auto|sim|cuda:\d{1,4}", text):
-        raise click.BadParameter(
-            f"{text!r} is unknown; allowed: auto, sim (the CPU simulator), cuda:0, cuda:1, ..."
-        )
-    return text
+    """Read `auto`, `sim`, `sim:H200`, `cuda:N`, `cuda` for the first, or one of another machine."""
+    try:
+        return known_device(text)
+    except ToolError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def one_device_or_none(
+    ctx: click.Context, parameter: click.Parameter, text: str | None
+) -> str | None:
+    """Read a device as `one_device` does; None for None."""
+    return None if text is None else one_device(ctx, parameter, text)
 
 
 def one_file(ctx: click.Context, _: click.Parameter, files: tuple[Path, ...]) -> Path | None:
@@ -143,17 +156,24 @@ def arch_or_none_option(help_text: str) -> Decorator:
     return click.option("--arch", callback=optional_arch, metavar="ARCH", help=help_text)
 
 
+def target_option(help_text: str) -> Decorator:
+    """Return --arch of an architecture or a GPU, None if it is not given."""
+    return click.option("--arch", callback=optional_target, metavar="ARCH", help=help_text)
+
+
 device_option = click.option(
     "--device",
     default="auto",
     show_default=True,
     callback=one_device,
-    metavar="auto|sim|cuda:N",
-    help="Where candidates run: a GPU, counted within CUDA_VISIBLE_DEVICES, or the CPU simulator. "
-    "auto: cuda:0 where it can be used, else sim.",
+    metavar="auto|sim|cuda:N|ssh://HOST/cuda:N|https://HOST/cuda:N|ray",
+    help="Where candidates run: a GPU, counted within CUDA_VISIBLE_DEVICES, the CPU simulator, "
+    "either on another machine, over ssh, or the GPUs of a Ray cluster (ray://HOST:PORT). auto: "
+    "cuda:0 where it can be used, else sim; sim:H200 is sim for that GPU.",
 )
-device_arch_option = arch_or_none_option(
-    f"Compiler target.  [default: the GPU's own; {DEFAULT_ARCH} on sim]"
+device_arch_option = target_option(
+    "Compiler target, or a GPU such as H200: sim takes its limits and estimates for it, too."
+    f"  [default: the GPU's own; {DEFAULT_ARCH} on sim]"
 )
 tune_option = click.option(
     "--tune",

@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import click
 
+from kopt.config.device_names import is_simulated
 from kopt.config.errors import (
     BackendUnavailable,
+    FarSetupError,
     InfraError,
     KoptError,
     SetupError,
@@ -27,6 +29,7 @@ from kopt.search.reports.run_report import RunReport, report_run, view_run
 from kopt.search.runs.parts import RunPlace
 from kopt.search.runs.run import RunRequest, begin_run, drive_run, goes_on, reopen_run
 from kopt.search.store.store import RunStore
+from kopt.tools.check.uses import refuse_timed_workload
 from kopt.tools.facts.next_command import NextCommand
 
 from .exits import Interrupted
@@ -133,6 +136,7 @@ def begin_and_drive(session: Session, options: RunOptions, kernel: str) -> RunRe
     request = refuse_typos(options, kernel, session)
     choice = DeviceChoice(options.device, options.arch)
     with opened_device(choice, session.settings, waiting_lines(options.is_quiet(session))) as on:
+        refuse_timed_workload(*find_kernel(kernel, session.settings.problems), on.device)
         gpu = None if on.timer is None else on.timer.facts
         found: dict[str, object] = {"arch": on.arch, "device": on.device.name, "gpu": gpu}
         found |= {"is_paid": options.replay is None}
@@ -165,8 +169,8 @@ def resume(session: Session, options: RunOptions, run: str) -> RunReport:
         session, options = session.without_models, replace(options, no_models=True)
     options = options.of_run(before.settings)
     _agree_on_resuming(before, options, session)
-    was_measured = before.settings.device != "sim"
-    device = before.settings.device if options.device == "auto" else options.device
+    was_measured = not is_simulated(before.settings.device)
+    device = before.settings.device_for(options.device)
     choice = DeviceChoice(device, needs_gpu=was_measured)
     with opened_device(choice, session.settings, waiting_lines(options.is_quiet(session))) as on:
         gpu = None if on.timer is None else on.timer.facts
@@ -181,7 +185,8 @@ def stopped(error: KoptError, paused: str, again: NextCommand) -> KoptError:
     kind = type(error) if isinstance(error, ToolError | InfraError) else SetupError
     if isinstance(error, CallFailed) and error.kind == "time":
         kind = BackendUnavailable
-    return kind(f"{error} ({paused} is paused; go on with: {again.by(program_name()).shell})")
+    text = f"{error} ({paused} is paused; go on with: {again.by(program_name()).shell})"
+    return FarSetupError(text, error.device) if isinstance(error, FarSetupError) else kind(text)
 
 
 def _nothing_left(run: RunState) -> str:

@@ -13,6 +13,7 @@ import click
 from kopt import __version__
 from kopt.config.counted import counted
 from kopt.config.errors import KoptError, SetupError, ToolError
+from kopt.config.pool_address import is_pool
 from kopt.config.providers import COST_KINDS, NAMES, Provider
 from kopt.config.search_settings import SearchSettings, load_search_settings
 from kopt.config.time_left import TimeLeft
@@ -267,7 +268,8 @@ def device_of_study(
     choice = DeviceChoice(device, None if plan.gpu else plan.arch, needs_gpu=plan.gpu is not None)
     with opened_device(choice, session.settings, waiting_lines(options.is_quiet(session))) as on:
         found = None if on.timer is None else on.timer.facts
-        if (found and found.uuid) != (plan.gpu and plan.gpu.uuid):
+        key = "name" if is_pool(plan.device) else "uuid"  # a pool is several GPUs of one model
+        if (found and getattr(found, key)) != (plan.gpu and getattr(plan.gpu, key)):
             before = "sim" if plan.gpu is None else f"{plan.gpu.name} ({plan.gpu.uuid})"
             raise ToolError(f"{plan.id} was begun on {before}: name that by --device")
         yield on

@@ -10,6 +10,7 @@ from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.problem import Problem
 from kopt.search.reports.run_list import RunSummary, list_runs
 from kopt.search.store.run_folders import find_run
+from kopt.tools.devices.device import ManyEvaluators
 from kopt.tools.suite.kernel_choice import RUN, RUN_PREFIX, WINNER, KernelChoice, RunWinner
 from kopt.tools.suite.results_folder import RESULTS, writing_results
 from kopt.tools.suite.suite_file import Suite
@@ -93,7 +94,9 @@ def drive_suite(
 
 
 def _usual_jobs(opened: OpenedDevice, settings: Settings) -> int:
-    """Return how many tasks are under way at once: on a GPU one, so that nothing else disturbs."""
+    """Return how many tasks are under way at once: one for each GPU, so that nothing disturbs."""
+    if isinstance(opened.device, ManyEvaluators):
+        return opened.device.evaluators
     return settings.jobs if opened.timer is None else 1
 
 
@@ -105,7 +108,7 @@ def _set(options: SuiteOptions, suite: Suite, opened: OpenedDevice) -> ResultSet
         suite=suite.file.name,
         kernels=kernels,
         level=options.level,
-        device="sim" if opened.timer is None else opened.timer.facts.name,
+        device=opened.device.name if opened.timer is None else opened.timer.facts.name,
         arch=opened.arch,
     )
 

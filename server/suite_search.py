@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kopt.config.callbacks import ignore
+from kopt.config.device_names import asks_for_simulator
 from kopt.kernels.problem_loader import load_problem
 from kopt.tools.device_choice import device_name
 from kopt.tools.suite.kernel_choice import timed_workloads
@@ -40,7 +41,7 @@ def suite_searches(folder: Path, device: str) -> list[SuiteSearch]:
     suite = load_suite(folder)
     tasks = [task for task in suite.counted if task.name in suite.problem_folders]
     shares = _shares(tasks)
-    on_gpu = device_name(device, ignore) != "sim"
+    on_gpu = not asks_for_simulator(device_name(device, ignore))
     found: list[SuiteSearch] = []
     for task in sorted(tasks, key=lambda one: -shares[one.name]):
         place = suite.problem_folders[task.name]

@@ -11,6 +11,7 @@ from math import inf
 from statistics import median
 
 from kopt.config.callbacks import ignore
+from kopt.config.device_names import is_simulated
 from kopt.config.errors import KoptError
 from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import Settings
@@ -47,20 +48,20 @@ def find_best_known(asked: KnownKernelSearch) -> BestKnown | None:
     """
     problem, workload = find_kernel(asked.kernel, asked.settings.problems)
     shipped = visible_kernels(problem, workload, asked.settings)
-    is_simulated = asked.device.name == "sim"
+    on_sim = is_simulated(asked.device.name)
     found = [
         BestKnown(
             standing=one.standing,
             arch=one.arch,
             source=str(one.source),
             measured=_measured(one, workload),
-            estimated_us=_estimate(one, asked) if is_simulated else None,
+            estimated_us=_estimate(one, asked) if on_sim else None,
         )
         for one in shipped
-        if is_simulated or one.arch == asked.arch
+        if on_sim or one.arch == asked.arch
     ]
-    timed = [one for one in found if _time_us(one, is_simulated=is_simulated) < inf]
-    return min(timed, key=lambda one: _time_us(one, is_simulated=is_simulated), default=None)
+    timed = [one for one in found if _time_us(one, is_simulated=on_sim) < inf]
+    return min(timed, key=lambda one: _time_us(one, is_simulated=on_sim), default=None)
 
 
 def shipped_known(
@@ -113,7 +114,7 @@ def _estimate(one: ShippedKernel, asked: KnownKernelSearch) -> float | None:
         check = check_candidate(request, asked.device, asked.settings)
         if check.status is not Status.PASSED:
             return None
-        gpu = gpu_for_arch(asked.arch)
+        gpu = asked.device.gpu or gpu_for_arch(asked.arch)
         return estimate_checked(request, check, gpu, asked.settings).latency_us
     except KoptError:  # the run is done: a kernel that cannot be run here is left out
         return None

@@ -30,6 +30,7 @@ from kopt.search.records.evaluation import (
 from kopt.search.selection.family_evidence import FamilyEvidence, MachineCode, judge_family
 from kopt.tools.check.request import CheckRequest, make_plans
 from kopt.tools.check.stage import check_candidate
+from kopt.tools.devices.errand import one_errand
 from kopt.tools.devices.gpu_time import metered_gpu_time
 from kopt.tools.estimate.stage import estimate_build, find_build
 from kopt.tools.facts.check_facts import check_summary
@@ -57,7 +58,7 @@ def evaluate_job(job: EvaluationJob, site: EvaluationSite) -> Evaluation:
         arch=job.arch,
         progress=site.say if is_proof else ignore,
     )
-    with metered_gpu_time() as on_gpu:
+    with one_errand(), metered_gpu_time() as on_gpu:
         checked = check_candidate(request, site.device, site.settings)
         found = Evaluation(
             status=checked.status,

@@ -15,8 +15,11 @@ from kopt.kernels.status import Provenance
 from kopt.search.records.evaluation import EvaluationJob, KnownMeasurement
 from kopt.search.records.members import Member
 from kopt.search.storage.artifacts import ArtifactStore
-from kopt.tools.devices.device import Device
+from kopt.tools.devices.device import Device, ManyEvaluators
 from kopt.tools.devices.timer import TimingDevice
+
+_PER_EVALUATOR = 2
+"""Candidates under way for each evaluator: one there, one that is compiled or judged here."""
 
 
 def known_measurements(members: Iterable[Member]) -> tuple[KnownMeasurement, ...]:
@@ -84,3 +87,9 @@ class EvaluationSite:
     say: Callable[[str], None] = ignore
     """Told, from any thread, what goes on besides the events of a run: what its first timing waits
     for, how far a full check is, that the leader is profiled or promoted."""
+
+    @property
+    def at_once(self) -> int:
+        """How many candidates are under way: one a core, on a pool at least two an evaluator."""
+        pool = self.device.evaluators if isinstance(self.device, ManyEvaluators) else 0
+        return max(self.settings.jobs, _PER_EVALUATOR * pool)

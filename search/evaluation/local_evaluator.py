@@ -16,21 +16,27 @@ from .evaluation_site import EvaluationSite
 
 
 class LocalEvaluator:
-    """Evaluates on one device of this machine, `settings.jobs` candidates at a time.
+    """Evaluates on the device of its site, several candidates at a time.
 
-    A GPU serves one of them at a time, by its lock; the others compile and are judged meanwhile.
+    A GPU serves one of them at a time, by its lock; the others compile and are judged meanwhile. A
+    pool serves as many as it has evaluators, and may grow and shrink.
     """
 
     def __init__(self, site: EvaluationSite) -> None:
         """Evaluate on `site`; each job has a thread of its own."""
         self._site = site
-        self._free = threading.Semaphore(site.settings.jobs)
+        self._most = site.settings.jobs  # until it is asked how many the device serves
+        self._at_work = 0
+        self._room = threading.Condition()
         self._jobs: list[tuple[threading.Thread, Future[Evaluation]]] = []
 
     @property
     def slots(self) -> int:
         """How many jobs it works on at the same time."""
-        return self._site.settings.jobs
+        with self._room:
+            self._most = self._site.at_once
+            self._room.notify_all()
+            return self._most
 
     def submit(self, job: EvaluationJob) -> "Future[Evaluation]":
         """Begin `job` as soon as a slot is free; see `Evaluator` for what the future raises."""
@@ -50,10 +56,17 @@ class LocalEvaluator:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _work(self, job: EvaluationJob, future: "Future[Evaluation]") -> None:
-        with self._free:
+        with self._room:
+            self._room.wait_for(lambda: self._at_work < self._most)
+            self._at_work += 1
+        try:
             if not future.set_running_or_notify_cancel():
                 return
             try:
                 future.set_result(evaluate_job(job, self._site))
             except BaseException as error:  # the future's reader is the frame that handles it
                 future.set_exception(error)
+        finally:
+            with self._room:
+                self._at_work -= 1
+                self._room.notify()

@@ -5,6 +5,8 @@ from typing import Any, Literal, cast
 
 from pydantic import Field, model_validator
 
+from kopt.config.device_names import SIM, asks_for_simulator, is_elsewhere, is_simulated
+from kopt.config.errors import ToolError
 from kopt.config.search_settings import (
     SearchSettings,
     complete_settings,
@@ -30,9 +32,10 @@ class RunTarget(Record):
     kernel: str
     """Kernel id."""
     device: str = "sim"
-    """sim, or cuda:N as it was counted when the run began."""
+    """sim, sim:GPU, cuda:N as it was counted when the run began, or one of another machine."""
     gpu: DeviceFacts | None = None
-    """The GPU that every candidate is timed on; None on sim, where times are estimates."""
+    """The GPU that every candidate is timed on, of a pool the first of its model; None on sim,
+    where times are estimates."""
     arch: str = DEFAULT_ARCH
     seed: int = 0
     search: SearchSettings = Field(default_factory=load_search_settings)
@@ -42,6 +45,23 @@ class RunTarget(Record):
     """False: no model is asked, at a resume neither, whatever key there is then."""
     is_paid: bool = True
     """Whether its model calls are paid for; not where a script or a recording answered them all."""
+
+    def device_for(self, asked: str) -> str:
+        """Return the device to open to go on: its own for `auto`, and for `sim` its simulator.
+
+        Raises:
+            ToolError: It has estimates for one GPU, and those for another are asked for.
+        """
+        is_sim = is_simulated(self.device)
+        if asked == "auto" or (is_sim and asked == SIM):
+            return self.device
+        simulator = SIM if is_elsewhere(asked) else asked  # there it stands for no GPU
+        if is_sim and asks_for_simulator(asked) and simulator != self.device:
+            raise ToolError(
+                f"the run has estimates of {self.device}, not of {asked}: go on with --device"
+                f" {self.device}, or begin a new run"
+            )
+        return asked
 
 
 class RunSettings(RunTarget):

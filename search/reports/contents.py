@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kopt.config.device_names import sheet_of
 from kopt.config.errors import KoptError
-from kopt.config.gpu_specs import GpuSpec, gpu_for_arch, load_gpus
+from kopt.config.gpu_specs import GpuSpec, load_gpus
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.profile_result import ProfileResult
@@ -94,7 +95,7 @@ def _roof(report: RunReport, settings: Settings) -> tuple[Roof | None, str]:
 def _sheet(report: RunReport) -> GpuSpec | None:
     """Return the data sheet of the GPU: of the one measured on, else of the target."""
     if report.gpu is None:
-        return gpu_for_arch(report.arch)
+        return sheet_of(report.device, report.arch)
     fitting = (
         sheet
         for sheet in load_gpus().values()

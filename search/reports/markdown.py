@@ -82,8 +82,8 @@ def _roofline(contents: Contents) -> str:
     line = contents.roof.line
     return plain(
         f"Floor {line.floor_us:.3f} us on {line.gpu} (computed): memory"
-        f" {line.memory_floor_us:.3f} us, fp32 {line.compute_floor_us:.3f} us, an empty kernel"
-        f" {line.null_kernel_us:.3f} us."
+        f" {line.memory_floor_us:.3f} us, operations {line.compute_floor_us:.3f} us, an empty"
+        f" kernel {line.null_kernel_us:.3f} us."
     )
 
 

@@ -18,8 +18,7 @@ from kopt.search.records.run_state import RunSettings
 from kopt.search.store.winner import claim, pin_tune
 from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
 from kopt.tools.device_choice import open_device
-from kopt.tools.devices.timer import TimingDevice
-from kopt.tools.sim.device import SimDevice
+from kopt.tools.devices.timer import TimingDevice, as_timer
 
 
 def promote_member(
@@ -59,7 +58,8 @@ def fresh_timer(device: str, settings: Settings) -> Generator[TimingDevice]:
     Raises:
         SetupError: There is no such GPU, or it is the simulator, which measures no time.
     """
-    with open_device(device, settings, has_spare=False) as opened:
-        if isinstance(opened, SimDevice):
+    with open_device(device, settings, has_spare=False, is_fresh=True) as opened:
+        timer = as_timer(opened)
+        if timer is None:
             raise SetupError(f"a measurement needs a GPU: {device} measures no time")
-        yield opened
+        yield timer

@@ -12,6 +12,7 @@ from kopt import __version__
 from kopt.config.errors import ToolError
 from kopt.config.files import ensure_folder
 from kopt.config.folder_owner import LOCAL_OWNER, write_owner
+from kopt.config.pool_address import is_pool
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.device_facts import DeviceFacts
@@ -177,6 +178,8 @@ def refuse_another_device(state: RunState, gpu: DeviceFacts | None) -> None:
     before = state.settings.gpu
     if (before and before.uuid) == (gpu and gpu.uuid):
         return
+    if is_pool(state.settings.device) and (before and before.name) == (gpu and gpu.name):
+        return  # its candidates were measured on several GPUs of one model, each against a baseline
     if before is None:
         raise ToolError(f"{state.id} has estimates of sim: go on with --device sim")
     now = "sim measures no time" if gpu is None else f"cuda:{gpu.index} is {_gpu_words(gpu)}"

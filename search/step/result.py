@@ -98,7 +98,7 @@ class StepRequest(Record):
     candidates: tuple[StepCandidate, ...] = ()
     """They form one round as given; empty: the proposer fills it."""
     device: str = "auto"
-    """auto, sim or cuda:N, as `step_device` resolves it."""
+    """auto, sim, sim:GPU or cuda:N, as `step_device` resolves it."""
     arch: str | None = None
     """The compiler target of a new run on sim; None: the default. A GPU has its own."""
     budget: Budget | None = None
@@ -154,5 +154,4 @@ def step_device(request: StepRequest, settings: Settings) -> str:
         find_kernel(request.kernel, settings.problems)
         return request.device
     with view_run(request.run_id or "", settings) as (reader, _):
-        of_run = reader.state().settings.device
-    return of_run if request.device == "auto" else request.device
+        return reader.state().settings.device_for(request.device)

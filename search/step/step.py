@@ -10,7 +10,9 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 from kopt.config.counted import counted
+from kopt.config.device_names import simulated_gpu
 from kopt.config.errors import ToolError
+from kopt.config.gpu_specs import target_named
 from kopt.config.search_settings import load_search_settings
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.problem_loader import find_kernel
@@ -144,6 +146,15 @@ def _arch_for(request: StepRequest, site: EvaluationSite) -> str:
     return facts.arch
 
 
+def _is_target_of(run: RunSettings, asked: str) -> bool:
+    """Return whether `asked`, an architecture or a GPU's name, is what the run is for."""
+    target = target_named(asked)
+    if target.arch != run.arch:
+        return False
+    named_gpu = target.gpu if target.name != target.arch else None
+    return named_gpu is None or simulated_gpu(run.device) == named_gpu
+
+
 def _plan(request: StepRequest, store: RunStore, site: EvaluationSite) -> _Plan:
     """Return what to do with the open run.
 
@@ -154,7 +165,7 @@ def _plan(request: StepRequest, store: RunStore, site: EvaluationSite) -> _Plan:
     settings = state.settings
     if request.kernel not in (None, settings.kernel):
         raise ToolError(f"{state.id} is a run of {settings.kernel}, not of {request.kernel}")
-    if request.arch not in (None, settings.arch):
+    if request.arch is not None and not _is_target_of(settings, request.arch):
         raise ToolError(
             f"{state.id} is a run for {settings.arch}, not for {request.arch}: leave arch out, or"
             " begin a new run"

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from kopt.config.client_folders import ClientFolders
 from kopt.config.errors import ToolError
-from kopt.config.settings import ClientFolders
 
 from .client import McpClient, Scope, Server, enter_server
 from .config_file import (

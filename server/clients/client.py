@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from kopt.config.client_folders import ClientFolders
 from kopt.config.errors import ToolError
-from kopt.config.settings import ClientFolders
 
 from .json_edit import MalformedText, UnsafeEdit, is_object, read_json, set_json
 from .toml_edit import read_toml, set_toml

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from kopt.config.device_names import asks_for_simulator
 from kopt.config.errors import SetupError, ToolError
 from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.status import Status
@@ -117,6 +118,6 @@ def _refuse_sanitizing_sim(options: CheckOptions, opened: OpenedDevice) -> None:
     if not options.sanitize or opened.timer is not None:
         return
     instead = "the simulator finds wild accesses, races and divergence without it"
-    if options.device == "sim":
+    if asks_for_simulator(options.device):
         raise ToolError(f"--sanitize examines an execution on a GPU, not on sim; {instead}")
     raise SetupError(f"--sanitize needs a GPU, and none can be used here; {instead}")

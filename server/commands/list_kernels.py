@@ -7,16 +7,16 @@ import click
 from rich.text import Text
 
 from kopt.config.errors import ToolError
-from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
+from kopt.config.gpu_specs import GpuSpec, target_named
 from kopt.config.near_matches import near_matches
 from kopt.config.settings import DEFAULT_ARCH, Settings
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
-from kopt.kernels.roofline import memory_floor_us, workload_bytes
+from kopt.kernels.roofline import compute_floor_us, memory_floor_us, workload_bytes
 from kopt.kernels.shipped_kernels import visible_kernels
 from kopt.server.exits import ExitCode
 from kopt.server.find_case import has_baseline
-from kopt.server.options import arch_or_none_option
+from kopt.server.options import target_option
 from kopt.server.session import Session, command_body
 from kopt.server.views.tables import NOTHING, View, grid
 from kopt.tools.facts.next_command import NextCommand
@@ -41,13 +41,15 @@ class KernelRow:
     """Every input once and every output once."""
     memory_floor_us: float
     """`total_bytes` over the data-sheet bandwidth of the GPU asked for."""
+    floor_us: float
+    """That, or the time of the operations at the GPU's peaks where it is longer."""
     baselines: tuple[str, ...]
     shipped: tuple[str, ...] = ()
     """Kernels that lie beside the problem: `winner for sm_90a`, `unproven for sm_100a`."""
 
 
 @click.command("list", epilog=EPILOG)
-@arch_or_none_option(
+@target_option(
     "Only kernels with a library baseline on this architecture, e.g. sm_100a or sm_90a; time "
     f"floors are for its GPU. Default: all kernels, floors for {DEFAULT_ARCH}.",
 )
@@ -58,7 +60,7 @@ def command(session: Session, arch: str | None, text: str | None) -> int:
 
     With TEXT only those whose id, operation or description has it.
     """
-    gpu = gpu_for_arch(arch or DEFAULT_ARCH)
+    gpu = target_named(arch or DEFAULT_ARCH).gpu
     problems = list(load_problems(session.settings.problems).values())
     if arch is not None:
         problems = [problem for problem in problems if has_baseline(problem, gpu)]
@@ -110,16 +112,29 @@ def _view(rows: Sequence[KernelRow], gpu: GpuSpec) -> View:
             row.op_type,
             row.tolerance,
             f"{row.total_bytes:,}",
-            f"{row.memory_floor_us:.2f} us",
-            ", ".join(row.baselines) or "none",
+            f"{row.floor_us:.2f} us",
+            _libraries(row.baselines) or "none",
             ", ".join(row.shipped) or NOTHING,
         )
     yield table
     yield Text(
-        f"floor: bytes / {gpu.dram_bandwidth_gb_s:,.0f} GB/s of {gpu.name}, computed; an empty"
-        f" kernel takes {gpu.null_kernel_us} us.",
+        f"floor: bytes / {gpu.dram_bandwidth_gb_s:,.0f} GB/s of {gpu.name}, or operations at its"
+        f" peak where they take longer, computed; an empty kernel takes {gpu.null_kernel_us} us.",
         style="dim",
     )
+
+
+def _libraries(baselines: Sequence[str]) -> str:
+    """Return `torch, flashinfer (3 paths)` for torch, flashinfer_cudnn and two more of its paths.
+
+    A path is called by its library, and what tells it from others behind an underscore.
+    """
+    libraries = [name.partition("_")[0] for name in baselines]
+    shown = [
+        name if libraries.count(library) == 1 else f"{library} ({libraries.count(library)} paths)"
+        for name, library in zip(baselines, libraries, strict=True)
+    ]
+    return ", ".join(dict.fromkeys(shown))
 
 
 def _rows(problem: Problem, gpu: GpuSpec, settings: Settings) -> list[KernelRow]:
@@ -130,6 +145,7 @@ def _rows(problem: Problem, gpu: GpuSpec, settings: Settings) -> list[KernelRow]
             tolerance=problem.tolerance,
             total_bytes=model.total_bytes,
             memory_floor_us=memory_floor_us(model, gpu),
+            floor_us=max(memory_floor_us(model, gpu), compute_floor_us(model, gpu)),
             baselines=tuple(baseline.name for baseline in problem.baselines),
             shipped=tuple(one.label for one in visible_kernels(problem, workload, settings)),
         )

@@ -10,6 +10,7 @@ import click
 
 from kopt.config.callbacks import ignore
 from kopt.config.counted import counted
+from kopt.config.device_names import asks_for_simulator
 from kopt.config.errors import SetupError, ToolError
 from kopt.config.files import ensure_folder, write_atomically
 from kopt.config.settings import Settings
@@ -168,7 +169,7 @@ def command(session: Session, options: ReviewOptions) -> int:
     _refuse_unwritable(path)
 
     def make(keep: Callable[[ReviewResult], None]) -> ReviewResult:
-        choice = DeviceChoice(options.device, options.arch, has_spare=False)
+        choice = DeviceChoice(options.device, options.arch, has_spare=False, is_fresh=True)
         with (
             status_line(quiet=session.as_json) as show,
             opened_device(choice, settings, show) as opened,
@@ -206,7 +207,7 @@ def _with_reference(
     with status_line(quiet=session.as_json) as show:
         made = import_reference(reference, session.settings, show)
     # The simulator takes the small shape, a GPU the one that the claim is of.
-    pick = min if device_name(options.device, ignore) == "sim" else max
+    pick = min if asks_for_simulator(device_name(options.device, ignore)) else max
     workload = pick(made.workloads, key=lambda one: one.tensor_bytes)
     known = replace(session.settings, problems=Path(made.folder).parent)
     return replace(options, kernel=workload.kernel, reference=None), known, made

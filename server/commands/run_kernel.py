@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from kopt.config.callbacks import ignore
+from kopt.config.device_names import asks_for_simulator
 from kopt.config.errors import ToolError
 from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.search.records.budget import UNLIMITED
@@ -28,6 +30,7 @@ from kopt.server.session import Session, command_body
 from kopt.server.spending import warn_of_eaten_dollar
 from kopt.server.suite_search import SuiteSearch, suite_searches
 from kopt.server.views.run_view import run_view
+from kopt.tools.device_choice import device_name
 from kopt.tools.facts.next_command import NextCommand
 
 EPILOG = """\b
@@ -180,12 +183,14 @@ def _kernels(options: RunOptions, session: Session) -> tuple[str, ...]:
     """
     if options.kernel is not None or options.resume is not None:
         return () if options.kernel is None else (options.kernel,)
-    problems = load_problems(session.settings.problems).values()
+    left_out = {"check"}  # it is there to be checked; a run times what it searches
+    if options.every and asks_for_simulator(device_name(options.device, ignore)):
+        left_out.add("time")
     kernels = tuple(
         problem.kernel_id(workload)
-        for problem in problems
+        for problem in load_problems(session.settings.problems).values()
         for workload in problem.workloads
-        if workload.use != "check"  # it is there to be checked; a run times what it searches
+        if workload.use not in left_out
     )
     if not options.every:
         raise ToolError(f"name a kernel, --kernel ID (kopt list), or run all {len(kernels)}: --all")

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
+from kopt.config.device_names import is_elsewhere, is_simulated
 from kopt.config.errors import ToolError
 from kopt.config.home_use import using_home
 from kopt.config.settings import WORKSPACE_PROBLEMS, project_folder, settings_from_environment
@@ -29,6 +30,7 @@ Examples:
   kopt serve                           over stdin and stdout: what MCP clients start
   kopt serve --workspace ~/kernels     candidates by path from there only
   kopt serve --device cuda:1           one GPU of several
+  kopt serve --device ssh://box/cuda:0 a GPU of another machine (docs/remote.md)
   kopt serve --read-only               search and inspection, nothing is compiled or run
   kopt serve --http                    many clients, over http://127.0.0.1:8765/mcp
 
@@ -118,7 +120,7 @@ def _new_token(ctx: click.Context, _: click.Parameter, path: Path | None) -> Non
     "devices",
     multiple=True,
     callback=_devices,
-    metavar="sim|cuda:N",
+    metavar="sim|cuda:N|ssh://HOST/cuda:N|https://HOST/cuda:N|ray",
     help="Device that calls may use beside sim; may be given several times, the first is what auto "
     "means.  [default: all]",
 )
@@ -159,7 +161,7 @@ def command(
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="kopt serve: %(levelname)s: %(message)s"
     )
-    if named := [device for device in devices if device != "sim"]:
+    if named := [one for one in devices if not is_simulated(one) and not is_elsewhere(one)]:
         _warn_without_gpu(named)
     with using_home(settings.home):
         _serve(options, http)

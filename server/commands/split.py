@@ -7,15 +7,16 @@ from pathlib import Path
 import click
 from rich.text import Text
 
+from kopt.config.device_names import is_simulated
 from kopt.config.errors import ToolError
-from kopt.config.gpu_specs import gpu_for_arch
+from kopt.config.gpu_specs import target_named
 from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.server.exits import ExitCode
 from kopt.server.opened_device import DeviceChoice, timing_device
-from kopt.server.options import arch_or_none_option, to_folder_option
+from kopt.server.options import target_option, to_folder_option
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.tables import View, grid
@@ -72,7 +73,7 @@ class SplitOptions:
     metavar="cuda:N",
     help="Measure the weights on this GPU.  [default: they are estimated]",
 )
-@arch_or_none_option(f"GPU that estimates are for.  [default: {DEFAULT_ARCH}]")
+@target_option(f"GPU that estimates are for.  [default: {DEFAULT_ARCH}]")
 @command_body(SplitOptions)
 def command(session: Session, options: SplitOptions) -> int:
     """Cut an imported network into sub-problems that are searched one by one.
@@ -81,7 +82,7 @@ def command(session: Session, options: SplitOptions) -> int:
     """
     if options.by is not None and options.parts is not None:
         raise ToolError("--by block and --parts N are two ways to cut: name one of them")
-    if options.device == "sim":
+    if options.device is not None and is_simulated(options.device):
         raise ToolError("sim measures no time: leave --device out, and weights are estimated")
     with status_line(quiet=session.as_json) as show:
         opened = (
@@ -93,7 +94,7 @@ def command(session: Session, options: SplitOptions) -> int:
             request = SplitRequest(
                 source=options.source,
                 folder=options.folder,
-                gpu=(timer.gpu if timer else None) or gpu_for_arch(options.arch or DEFAULT_ARCH),
+                gpu=timer.gpu if timer else target_named(options.arch or DEFAULT_ARCH).gpu,
                 parts=options.parts,
                 timing=None if timer is None else lambda one: _measured_us(one, timer, session),
                 progress=show,

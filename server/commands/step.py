@@ -111,6 +111,8 @@ def command(session: Session, options: StepOptions) -> int:
     with opened_device(choice, session.settings, tell) as opened:
         artifacts = open_artifacts(session.settings.home)
         site = EvaluationSite(opened.device, opened.timer, session.settings, artifacts)
+        if request.kernel is not None:
+            request = request.model_copy(update={"arch": opened.arch})
         result = _step(request, session.settings, site, quiet)
     session.show(result, step_view(result), after_step(result, options.files))
     return _exit_code(result)

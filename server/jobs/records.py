@@ -28,7 +28,7 @@ class JobNeeds(Record):
     problems: str | None = None
     """The folder of the user's own problems; None: kopt's own are enough."""
     device: str = CPU
-    """`cuda:N`, or `cpu` for the simulator and the compiler."""
+    """`cuda:N`, a device of another machine, or `cpu` for the simulator here and the compiler."""
 
 
 class JobRequest(Record):

@@ -9,6 +9,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from kopt.config.device_names import is_elsewhere
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.server.work.requests import CompileWork, Work
@@ -23,6 +24,8 @@ def _device_for(work: Work) -> str:
         return CPU
     if work.device == "auto":
         return "cuda:0" if gpu_devices() else CPU
+    if is_elsewhere(work.device):
+        return work.device
     match = re.fullmatch(r"cuda(?::(\d{1,2}))?", work.device)
     return CPU if match is None else f"cuda:{int(match[1] or 0)}"
 
@@ -43,7 +46,7 @@ class ServerOffer:
     problems: Path | None
     """The user's own problems, beside the packaged ones."""
     devices: tuple[str, ...] = ()
-    """The GPUs that it may use (`cuda:N`); empty: all."""
+    """The GPUs that it may use; empty: all of this machine and none of another."""
 
     def lacking_for(self, request: JobRequest) -> str | None:
         """Return the command of a server that can do this job; None if this one can.
@@ -55,9 +58,11 @@ class ServerOffer:
         own = None if self.problems is None else str(self.problems.resolve())
         if needs.problems is not None and needs.problems != own:
             options += ["--problems", f".../{Path(needs.problems).name}"]
-        if needs.device != CPU and self.devices and needs.device not in self.devices:
+        is_far = is_elsewhere(needs.device)
+        is_offered = needs.device in self.devices or not (self.devices or is_far)
+        if needs.device != CPU and not is_offered:
             options += ["--device", needs.device]
-        lacks_gpu = needs.device != CPU and not gpu_devices()
+        lacks_gpu = needs.device != CPU and not is_far and not gpu_devices()
         if not options and not lacks_gpu:
             return None
         return shlex.join(["kopt", "serve", *options]) + (" where there is a GPU" * lacks_gpu)

@@ -3,11 +3,11 @@
 A job is durable, so what can be refused at once is refused here, with what would be right.
 """
 
-import re
 from typing import TYPE_CHECKING
 
+from kopt.config.device_names import is_elsewhere, is_simulated, known_device
 from kopt.config.errors import ToolError
-from kopt.config.gpu_specs import arch_named
+from kopt.config.gpu_specs import arch_named, target_named
 from kopt.config.settings import Settings
 
 from .refusal import shown
@@ -15,8 +15,6 @@ from .serve_options import ServeOptions
 
 if TYPE_CHECKING:
     from kopt.kernels.problem import Problem, Workload
-
-_GPU = re.compile(r"cuda:\d{1,4}")
 
 
 def known_kernel(kernel: str, settings: Settings) -> "tuple[Problem, Workload]":
@@ -36,17 +34,23 @@ def known_kernel(kernel: str, settings: Settings) -> "tuple[Problem, Workload]":
 
 
 def chosen_device(device: str, options: ServeOptions) -> str:
-    """Return the device that `device` means on this server: auto, sim or cuda:N.
+    """Return the device that `device` means on this server: auto, sim, sim:GPU, cuda:N, ssh://...
 
     Raises:
-        ToolError: No such form, or a GPU that this server does not offer.
+        ToolError: No such form, or a device that this server does not offer.
     """
-    name = "cuda:0" if device == "cuda" else device
+    if is_elsewhere(device):
+        return _offered_elsewhere(device, options)
     offered = options.devices or ("cuda:0", "cuda:1", "...")
     allowed = dict.fromkeys(("auto", "sim", *offered))
-    if name not in ("auto", "sim") and not _GPU.fullmatch(name):
-        raise ToolError(f"device {shown(device)} is unknown, allowed: {', '.join(allowed)}")
-    if not options.devices or name == "sim":
+    try:
+        name = known_device(device)
+    except ToolError as error:
+        if is_simulated(device):
+            raise
+        unknown = f"device {shown(device)} is unknown, allowed: {', '.join(allowed)}"
+        raise ToolError(unknown) from error
+    if not options.devices or is_simulated(name):
         return name
     if name == "auto":
         return options.devices[0]
@@ -55,8 +59,22 @@ def chosen_device(device: str, options: ServeOptions) -> str:
     return name
 
 
+def _offered_elsewhere(name: str, options: ServeOptions) -> str:
+    """Return a device of another machine, or a pool, that the server was started with.
+
+    A caller must not choose whom this user's keys are shown to, nor on whose GPUs there is work.
+    """
+    known = known_device(name)
+    if known not in options.devices:
+        raise ToolError(
+            f"device {shown(name)} is not offered by this server: its user can start it with kopt"
+            f" serve --device {known}"
+        )
+    return known
+
+
 def device_of_run(run_id: str, settings: Settings) -> str:
-    """Return the device that a run began on: sim or cuda:N.
+    """Return the device that a run began on.
 
     Raises:
         ToolError: There is no such run.
@@ -80,12 +98,12 @@ def known_run(run_id: str, owner: str, settings: Settings) -> None:
 
 
 def chosen_arch(arch: str) -> str:
-    """Return the compiler target that `arch` is, or that of the GPU it names; "" stands for none.
+    """Return the target that `arch` is, a GPU's name where that is another; "" stands for none.
 
     Raises:
         ToolError: It is neither, or kopt has no data sheet for it.
     """
-    return arch and arch_named(arch)
+    return arch and target_named(arch).name
 
 
 def chosen_archs(archs: tuple[str, ...]) -> tuple[str, ...]:

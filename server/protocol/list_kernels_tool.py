@@ -7,11 +7,11 @@ from mcp.types import CallToolResult
 from pydantic import Field
 
 from kopt.config.errors import ToolError
-from kopt.config.gpu_specs import GpuSpec, gpu_for_arch
+from kopt.config.gpu_specs import GpuSpec, target_named
 from kopt.config.settings import DEFAULT_ARCH, WORKSPACE_PROBLEMS
 from kopt.kernels.record import ToldRecord
 
-from .choices import chosen_archs, known_kernel
+from .choices import known_kernel
 from .refusal import near_names, shown
 from .stage_call import facts_answer
 from .tool_spec import Invocation, ToolSpec
@@ -40,7 +40,7 @@ class ListKernelsArguments(ToldRecord):
     """Only ids or operations with this in them, e.g. rmsnorm."""
     arch: str = Field(default="", max_length=40)
     """Only those with a library baseline there, floors for its GPU; e.g. sm_90a."""
-    limit: int = Field(default=30, ge=1, le=100)
+    limit: int = Field(default=60, ge=1, le=100)
     """Most kernels of a page."""
     offset: int = Field(default=0, ge=0)
     """Where the page begins."""
@@ -97,8 +97,7 @@ def matching_kernels(call: Invocation, arguments: ListKernelsArguments) -> dict[
     from kopt.server.find_case import has_baseline
     from kopt.tools.facts.kernel_facts import full_kernel_row, kernel_row
 
-    (arch,) = chosen_archs((arguments.arch or DEFAULT_ARCH,))
-    gpu = gpu_for_arch(arch)
+    gpu = target_named(arguments.arch or DEFAULT_ARCH).gpu
     row = full_kernel_row if call.detail == "full" else kernel_row
     readable, mistakes = readable_problems(call.options.settings.problems)
     problems, mistake = readable.values(), _told(mistakes)

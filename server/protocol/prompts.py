@@ -14,12 +14,12 @@ from mcp.types import INTERNAL_ERROR, INVALID_PARAMS
 from pydantic import Field
 
 from kopt.config.errors import KoptError, ToolError
-from kopt.config.gpu_specs import gpu_for_arch, gpu_named
+from kopt.config.gpu_specs import target_named
 from kopt.kernels.families import FAMILIES
 from kopt.server.skill import skill_section
 from kopt.tools.facts.wording import clipped, lines
 
-from .choices import chosen_arch, chosen_device, known_kernel
+from .choices import chosen_device, known_kernel
 from .refusal import nearest
 from .serve_options import ServeOptions
 
@@ -72,7 +72,7 @@ Bring the CUDA kernel {kernel} to {gpu} ({arch}) with kopt, and make it fast the
 
 Begin with {source}. Call compile for {arch} and for the target that it was written for, and \
 compare registers, shared memory and occupancy. Use a GPU of that kind where the server has one; \
-else device=sim with arch={arch} in every call, also in those that `next` proposes without it. \
+else device=sim with arch={target} in every call, also in those that `next` proposes without it. \
 What was tuned for the other GPU goes under `tune` again: number and size of blocks first, then \
 what fits into shared memory, then instructions that only one of the two has; \
 kopt://gpus/{gpu} has its limits. The kernel must stay right for every shape that it claimed \
@@ -157,18 +157,24 @@ def build_prompts(options: ServeOptions) -> list[Prompt]:
         name = _one_line(kernel)
         with _told_by("port-kernel"):
             known_kernel(name, options.settings)
-            target = chosen_arch(_one_line(arch))
-            if not target:
+            if not _one_line(arch):
                 raise ToolError("arch is empty: name a GPU such as H100, or a target such as sm_80")
+            target = target_named(_one_line(arch))
             begun = _place(path)
-        given = gpu_named(_one_line(arch))
-        gpu = (given or gpu_for_arch(target)).name
         source = (
             f"path={begun}"
             if begun
             else "the best that list_kernels shows under best_known, else the reference"
         )
-        return _work(PORT.format(kernel=name, arch=target, gpu=gpu, source=source))
+        return _work(
+            PORT.format(
+                kernel=name,
+                arch=target.arch,
+                target=target.name,
+                gpu=target.gpu.name,
+                source=source,
+            )
+        )
 
     def review_claim(
         claim: Annotated[str, Field(description="The claim, or the text of a receipt")],

@@ -14,7 +14,7 @@ class ServeOptions:
     workspaces: tuple[Path, ...] = ()
     """Resolved folders below which candidates may be read; none: only source text is taken."""
     devices: tuple[str, ...] = ()
-    """The GPUs that calls may use (`cuda:N`), sim always beside them; empty: all. The first is
-    what `auto` means."""
+    """The GPUs that calls may use, sim always beside them; empty: all of this machine and none of
+    another, which only the server's user may name. The first is what `auto` means."""
     read_only: bool = False
     """Offer only what compiles and runs nothing."""

@@ -18,6 +18,7 @@ from kopt.tools.facts.bench_facts import (
     precision_words,
     rejected_words,
 )
+from kopt.tools.facts.findings import data_sheet_words
 
 from .diagnostics import (
     advice_text,
@@ -64,9 +65,11 @@ def bench_view(name: str, result: BenchResult, is_full: bool) -> View:
     if is_full:
         yield from map(Text, _set_up_lines(result))
     if result.verdict is Verdict.ESTIMATED:
-        archs = " and ".join(dict.fromkeys(build.arch for build in result.check.compiled.builds))
+        check = result.check
+        archs = dict.fromkeys(build.arch for build in check.compiled.builds)
+        gpus = " and ".join(data_sheet_words(check.device, arch) for arch in archs)
         yield Text(
-            f"Nothing here was measured: estimates for {archs} (docs/estimate.md). On a machine"
+            f"Nothing here was measured: estimates for {gpus} (docs/estimate.md). On a machine"
             " with a GPU: --device cuda:0.",
             "bold yellow",
         )

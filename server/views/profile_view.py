@@ -17,6 +17,7 @@ from kopt.kernels.profile_result import (
     MeasuredTime,
     ProfileChoices,
     ProfileResult,
+    Suspect,
 )
 from kopt.kernels.status import Provenance, Status
 from kopt.tools.facts.bench_facts import l2_words
@@ -78,18 +79,24 @@ def profile_view(name: str, profile: ProfileResult) -> View:
     if profile.counters is None:
         yield Text(f"{NOT_COUNTED.capitalize()}.", style="yellow")
     for suspect in profile.suspects[:SUSPECTS_SHOWN]:
-        gain = f" (worth up to {suspect.gain_us:.2f} us, estimated)"
-        line = "" if suspect.line is None else f", line {suspect.line}"
-        name_of = suspect.name.replace("_", " ") + line
-        yield Text.assemble((name_of, "bold"), f": {suspect.statement}{gain}")
-        tried = ", ".join(suspect.families)
-        yield Text(f"  {'; '.join((*suspect.evidence, f'try {tried}'))}", style="dim")
+        yield from _suspect_lines(suspect)
     if profile.machine_code is not None:
         yield from _machine_code_lines(profile.machine_code)
     if profile.diagnostics:
         yield diagnostics_text(name, profile.diagnostics)
     if profile.status is not Status.PASSED:
         yield advice_text(profile.status)
+
+
+def _suspect_lines(suspect: Suspect) -> Iterator[Text]:
+    """Yield what a suspect costs and where, and below it what stands behind it and what to try."""
+    gain = f" (worth up to {suspect.gain_us:.2f} us, estimated)"
+    line = "" if suspect.line is None else f", line {suspect.line}"
+    name_of = suspect.name.replace("_", " ") + line
+    yield Text.assemble((name_of, "bold"), f": {suspect.statement}{gain}")
+    tried = (f"try {', '.join(suspect.families)}",) if suspect.families else ()
+    if suspect.evidence or tried:
+        yield Text(f"  {'; '.join((*suspect.evidence, *tried))}", style="dim")
 
 
 def _machine_code_lines(code: MachineExcerpt) -> Iterator[Text]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from kopt.config.gpu_specs import gpu_for_arch
+from kopt.config.device_names import sheet_of
 from kopt.kernels.best_known import BestKnown
 from kopt.kernels.status import Status
 from kopt.search.reports.candidate_report import CandidateReport
@@ -199,8 +199,8 @@ def provenance_note(result: RunReport | StepResult) -> Text:
             f" the order is of, are paired with {result.baseline or 'no baseline'}, 95 % intervals."
         )
     else:
-        gpu = gpu_for_arch(result.arch).name
-        note = f"Times are estimated on {result.device} for {gpu}, not measured: docs/estimate.md."
+        gpu = sheet_of(result.device, result.arch).name
+        note = f"Times are estimated on sim for {gpu}, not measured: docs/estimate.md."
     return Text(note, style="yellow")
 
 

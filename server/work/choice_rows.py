@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kopt.config.callbacks import ignore
+from kopt.config.device_names import sheet_of
 from kopt.config.errors import ToolError
-from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.candidate import candidate_of_text
 from kopt.kernels.case import Case
@@ -74,7 +74,7 @@ def choice_table(work: TableWork, opened: OpenedDevice, site: WorkSite) -> Choic
         status=Status.PASSED if passed else first.status,
         kernel=work.kernel,
         arch=opened.arch,
-        gpu=gpu_for_arch(opened.arch).name if opened.timer is None else opened.timer.facts.name,
+        gpu=_gpu_name(opened),
         device=opened.device.name,
         rows=tuple(sorted(rows, key=lambda row: (row.status is not Status.PASSED, row.order_us))),
     )
@@ -82,6 +82,12 @@ def choice_table(work: TableWork, opened: OpenedDevice, site: WorkSite) -> Choic
         return base
     known = known_best(work.kernel, opened, site)
     return base.model_copy(update={"best_known": known, **_baseline(benches)})
+
+
+def _gpu_name(opened: OpenedDevice) -> str:
+    if opened.timer is not None:
+        return opened.timer.facts.name
+    return sheet_of(opened.device.name, opened.arch).name
 
 
 def _choices(work: TableWork, site: WorkSite) -> Iterator[_Choice]:

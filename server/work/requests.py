@@ -32,15 +32,17 @@ def _listed(value: object) -> object:
     return (value,) if isinstance(value, str) and value else value
 
 
+DEVICE_CHARACTERS = 360
+"""The longest name of a device: one of another machine has a user and a host in it."""
 DeviceName = Annotated[
-    str, Field(max_length=40, description="auto (a GPU, else sim), sim, or cuda:N.")
+    str, Field(max_length=DEVICE_CHARACTERS, description="auto (a GPU, else sim), sim, or cuda:N.")
 ]
 SimTarget = Annotated[
     str,
     BeforeValidator(_alone),
     Field(
         max_length=40,
-        description="Of sim: the target or GPU, e.g. sm_90a, H100; default sm_100a (B200).",
+        description="Of sim: the target or GPU, e.g. sm_90a, H200; default sm_100a (B200).",
     ),
 ]
 EVERY = "all"
@@ -173,7 +175,7 @@ class StepWork(ToldRecord):
     """The run to go on with."""
     candidates: tuple[SubmittedCandidate, ...] = Field(default=(), max_length=MAX_CANDIDATES)
     """Up to 12; none: kopt's own proposer acts."""
-    device: str = Field(default="auto", max_length=40)
+    device: str = Field(default="auto", max_length=DEVICE_CHARACTERS)
     """auto, sim or cuda:N; a run stays on its own."""
     arch: Annotated[str, BeforeValidator(_alone)] = Field(default="", max_length=40)
     """Of a new run on sim, e.g. sm_90a; it stays with it."""

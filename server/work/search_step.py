@@ -41,7 +41,10 @@ def search_step(work: StepWork, site: WorkSite) -> StepResult:
         if line is not None:
             show(line.strip())
 
-    with site.devices.use(step_device(request, site.settings), show) as opened:
+    with site.devices.use(step_device(request, site.settings), show) as warm:
+        opened = warm if work.run_id else compiled_for(warm, work.arch)
+        if work.kernel:
+            request = request.model_copy(update={"arch": opened.arch})
         place = EvaluationSite(
             opened.device, opened.timer, site.settings, open_artifacts(site.settings.home)
         )

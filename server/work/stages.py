@@ -76,10 +76,13 @@ def profile(request: "ProfileRequest", opened: OpenedDevice, settings: Settings)
     Raises:
         ToolError: The candidate has no plan for the device.
     """
+    from kopt.search.advice.needs import with_helpful_families
     from kopt.tools.profiling.stage import profile_candidate
 
     on_device = replace(request, arch=opened.arch)
-    return profile_candidate(on_device, settings, _profiling_devices(opened, settings))
+    found = profile_candidate(on_device, settings, _profiling_devices(opened, settings))
+    dtypes = {one.dtype for one in request.case.problem.tensors}
+    return with_helpful_families(found, dtypes)
 
 
 def profile_choices(
@@ -128,4 +131,6 @@ def _profiling_devices(opened: OpenedDevice, settings: Settings) -> "ProfileDevi
     from kopt.tools.profiling.stage import ProfileDevices
     from kopt.tools.sim.device import SimDevice
 
+    if opened.timer is None:
+        return ProfileDevices(opened.device)
     return ProfileDevices(SimDevice(settings), opened.timer)

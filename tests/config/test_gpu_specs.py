@@ -54,6 +54,21 @@ def test_a_sheet_describes_devices_of_its_name(sheet: str, device: str, is_descr
 
 
 @pytest.mark.parametrize("name", load_gpus())
+def test_what_was_measured_of_a_gpu_is_possible_for_it(name: str) -> None:
+    sheet = load_gpus()[name]
+    measured = dict(sheet.measured)
+    if not measured:
+        assert sheet.null_kernel_measured_on != name or name == "H100"
+        return
+    least = min(measured["null_kernel_us"], measured.get("dependent_null_kernel_us", 1e3))
+    assert sheet.null_kernel_us == pytest.approx(least, rel=0.02)
+    assert sheet.null_kernel_measured_on == name
+    assert measured["shared_clocks"] < measured["l2_clocks"] < measured["dram_clocks"]
+    copies = [value for key, value in measured.items() if key.endswith("_gb_s")]
+    assert copies == sorted(copies) and copies[-1] < sheet.dram_bandwidth_gb_s
+
+
+@pytest.mark.parametrize("name", load_gpus())
 def test_a_sheet_s_limits_stand_for_its_architecture(name: str) -> None:
     sheet = load_gpus()[name]
     assert gpu_for_arch(sheet.arch).compute_capability == sheet.compute_capability

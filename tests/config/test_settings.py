@@ -85,6 +85,15 @@ def test_run_to_log_with_is_read_and_handed_to_servers() -> None:
     assert settings_from_environment({"KOPT_RUN": ""}).retrieval_run is None
 
 
+def test_the_way_to_another_machine_is_read() -> None:
+    environment = {"KOPT_REMOTE_PYTHON": "/opt/python3.12", "SSH_AUTH_SOCK": "/tmp/agent"}
+    settings = settings_from_environment(environment)
+    assert (settings.remote_python, settings.ssh_agent) == ("/opt/python3.12", "/tmp/agent")
+    assert server_variables(environment) == {"KOPT_REMOTE_PYTHON": "/opt/python3.12"}
+    nothing = settings_from_environment({"KOPT_REMOTE_PYTHON": ""})
+    assert (nothing.remote_python, nothing.ssh_agent) == (None, None)
+
+
 def test_the_key_of_pinecone_is_shown_nowhere_and_stays_in_this_process() -> None:
     environment = {"PINECONE_API_KEY": f"{KEY}\n", "PINECONE_INDEX_NAME": "mine"}
     settings = settings_from_environment(environment)

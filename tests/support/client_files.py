@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from kopt.config.settings import ClientFolders
+from kopt.config.client_folders import ClientFolders
 from kopt.server.clients.change import SetupTarget
 from kopt.server.clients.client import LocalServer, McpClient, RemoteServer
 from kopt.server.clients.json_edit import is_object, read_json

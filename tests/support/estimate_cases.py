@@ -27,6 +27,7 @@ class EstimateCase:
     loads_in_flight: int | None = None
     order: DependencyOrder | None = None
     streaming_stores: int | None = None
+    packed_math: float | None = None
     barriers: float = 2.0
     phases: float = 1.0
     instructions: int | None = 300
@@ -60,6 +61,7 @@ class EstimateCase:
             loads_in_flight=self.loads_in_flight,
             dependency_order=self.order,
             streaming_stores=self.streaming_stores,
+            packed_math=self.packed_math,
         )
 
     def plan(self) -> LaunchPlan:

@@ -58,8 +58,9 @@ def opener(device: NamedGpu, said: str | None = None) -> Callable[..., Any]:
         on_wait: Callable[[str], None] | None = None,
         *,
         has_spare: bool,
+        is_fresh: bool = False,
     ) -> Generator[NamedGpu]:
-        del name, settings, has_spare
+        del name, settings, has_spare, is_fresh
         if said is not None and on_wait is not None:
             on_wait(said)
         yield device

@@ -11,8 +11,8 @@ from .sim_run import Array, SimCase
 
 COUNT = 64
 CELL = "unsigned long long"
-_C_TYPES = {"r": "unsigned", "l": CELL, "f": "float", "d": "double", "h": "unsigned short"}
-_DTYPES: dict[str, Any] = {
+C_TYPES = {"r": "unsigned", "l": CELL, "f": "float", "d": "double", "h": "unsigned short"}
+DTYPES: dict[str, Any] = {
     **{"r": np.uint32, "l": np.uint64, "h": np.uint16},
     **{"f": np.float32, "d": np.float64},
 }
@@ -193,9 +193,9 @@ def sources(row: Row) -> list[Array]:
         elif kind == "h":
             found.append(plain.astype(F16).view(np.uint16))
         elif kind in "fd":
-            found.append(plain.astype(_DTYPES[kind]))
+            found.append(plain.astype(DTYPES[kind]))
         else:
-            found.append(random.integers(0, 1 << 63, COUNT, np.uint64).astype(_DTYPES[kind]))
+            found.append(random.integers(0, 1 << 63, COUNT, np.uint64).astype(DTYPES[kind]))
     return found
 
 
@@ -218,15 +218,15 @@ def _block(number: int, row: Row) -> str:
     text = row.text.replace("\n", "\\n")
     place = (f"in[{(number * 4 + n) * COUNT} + i]" for n in range(len(row.kinds) - 1))
     read = ", ".join(
-        f'"{kind}"(taken<{_C_TYPES[kind]}>({cell}))'
+        f'"{kind}"(taken<{C_TYPES[kind]}>({cell}))'
         for kind, cell in zip(row.kinds[1:], place, strict=True)
     )
     kind = row.kinds[0]
-    run = f'{_C_TYPES[kind]} r; asm("{text}" : "={kind}"(r) : {read});'
+    run = f'{C_TYPES[kind]} r; asm("{text}" : "={kind}"(r) : {read});'
     return f"{{ {run} out[{number * COUNT} + i] = kept(r); }}"
 
 
-def _cells(values: Array) -> Array:
+def cells_of(values: Array) -> Array:
     """Return values as the lower bits of 64-bit cells."""
     return values.view(f"u{values.dtype.itemsize}").astype(np.uint64)
 
@@ -236,7 +236,7 @@ def ptx_case(rows: Sequence[Row]) -> SimCase:
     cells = np.zeros((len(rows), 4, COUNT), np.uint64)
     for number, row in enumerate(rows):
         for place, values in enumerate(sources(row)):
-            cells[number, place] = _cells(values)
+            cells[number, place] = cells_of(values)
     blocks = "\n  ".join(_block(number, row) for number, row in enumerate(rows))
     source = (
         f'{HELPERS}extern "C" __global__ void k(const {CELL}* in, {CELL}* out) {{\n'
@@ -252,7 +252,7 @@ def judge(row: Row, cells: Array, error: float) -> None:
     given = [*sources(row), *(np.zeros(COUNT) for _ in range(3))]
     with np.errstate(over="ignore"):
         expected = row.expected(given[0], given[1], given[2])
-    dtype = _DTYPES[row.kinds[0]]
+    dtype = DTYPES[row.kinds[0]]
     found = cells.view(np.uint64).astype(f"u{np.dtype(dtype).itemsize}").view(dtype)
     if row.is_close:
         kind = np.float32 if row.kinds[0] == "l" else dtype

@@ -20,6 +20,7 @@ from kopt.kernels.bench_result import BaselinePath, RejectedBaseline
 from kopt.kernels.record import Record, because
 from kopt.tools.check.case_data import CaseData
 from kopt.tools.devices.device import Program
+from kopt.tools.devices.lost_timing import begun_again
 from kopt.tools.devices.timer import LibrarySide, TimingFailure, TimingRequest
 
 from .kept_records import forget, keep, load_kept
@@ -156,6 +157,7 @@ def timing_rejection(path: BaselinePath, failure: TimingFailure) -> RejectedBase
     return rejection(path, "failed_check", f"it fails when it is timed, with {said}")
 
 
+@begun_again
 def _replay_all(case: TimedCase, request: TimingRequest) -> list[float] | TimingFailure:
     """Return the median time of each side in microseconds."""
     rng = np.random.default_rng(case.seed)

@@ -38,7 +38,7 @@ from .request import BenchRequest
 def bench_estimated(
     request: BenchRequest, arch: str, device: Device, settings: Settings
 ) -> BenchResult:
-    """Return a ratio of estimates for the data sheet of `arch`, verdict `estimated`.
+    """Return a ratio of estimates for the GPU that `device` stands for, verdict `estimated`.
 
     Nothing is timed: pairs, seed and library baselines of the request are of no use, and `device`
     checks both kernels and counts their accesses.
@@ -49,7 +49,7 @@ def bench_estimated(
         InfraError: The device failed, not the candidate.
     """
     start = perf_counter()
-    gpu = gpu_for_arch(arch)
+    gpu = device.gpu or gpu_for_arch(arch)
     asked = request.quick_check(arch)
     check = request.checked or check_candidate(asked, device, settings)
     bytes_moved = workload_bytes(request.case.problem, request.case.workload)
@@ -90,7 +90,7 @@ def _reference_estimate(
     if check.status is not Status.PASSED:
         said = because(check.diagnostics)
         raise ToolError(f"{path} cannot be compared with: {check.status}{said}")
-    return estimate_checked(asked, check, gpu_for_arch(arch), settings)
+    return estimate_checked(asked, check, device.gpu or gpu_for_arch(arch), settings)
 
 
 def estimate_checked(

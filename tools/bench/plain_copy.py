@@ -101,7 +101,7 @@ def measure_copy(
         InfraError: The device failed.
         ToolError: The copy does not compile or is wrong.
     """
-    case = _case(read_bytes, written_bytes, device, settings)
+    case = copy_case(read_bytes, written_bytes, device, settings)
     has_pdl = device.facts.compute_capability >= _LEAST_PDL
     modes = (True, False) if has_pdl else (False,)
     shapes = [(shape, pdl) for pdl in modes for shape in SHAPES]
@@ -126,9 +126,10 @@ def measure_copy(
     )
 
 
-def _case(
+def copy_case(
     read_bytes: int, written_bytes: int, device: TimingDevice, settings: Settings
 ) -> TimedCase:
+    """Return the workload of a copy that reads and writes so many bytes, in whole words of 16."""
     read, written = (max(1, -(-size // WORD_BYTES)) for size in (read_bytes, written_bytes))
     axes = {"N": 1, "R": read, "W": written, "R8": 8 * read, "W8": 8 * written}
     workload = Workload(name=f"r{read}xw{written}", axes=axes)

@@ -21,6 +21,7 @@ from kopt.kernels.bench_result import (
 )
 from kopt.kernels.roofline import workload_bytes
 from kopt.tools.devices.device import Program
+from kopt.tools.devices.lost_timing import begun_again
 from kopt.tools.devices.timer import EmptySide, Side, TimingFacts, TimingFailure, TimingSession
 
 from .intervals import Interval
@@ -102,6 +103,7 @@ def pairing_of(baseline: int) -> Pairing:
     return Pairing(_CANDIDATE, _MAIN + baseline)
 
 
+@begun_again
 def time_side_by_side(
     case: TimedCase, contest: Contest, asked: BenchRequest
 ) -> Timed | TimingFailure:

@@ -24,6 +24,7 @@ from kopt.tools.check.cases import InputCase, Run
 from kopt.tools.check.run_case import JudgedRun, SharedCase, compare_poisons, execute_run
 from kopt.tools.check.unwritten_gate import POISONS, other_poison
 from kopt.tools.devices.device import Arrays, Device, Program
+from kopt.tools.devices.lost_timing import begun_again
 from kopt.tools.devices.timer import Side, Timer, TimingDevice, TimingFailure, TimingRequest
 
 REGIME = "normal"
@@ -174,6 +175,7 @@ def find_faulty(request: TimingRequest, failure: TimingFailure, timer: Timer) ->
     )
 
 
+@begun_again
 def _replay_alone(request: TimingRequest, timer: Timer) -> TimingFailure | None:
     with timer.open_timing(request) as session:
         if isinstance(session, TimingFailure):

@@ -8,6 +8,7 @@ import numpy as np
 
 from kopt.config.errors import InfraError
 from kopt.kernels.bench_result import Latency
+from kopt.tools.devices.lost_timing import begun_again
 from kopt.tools.devices.timer import (
     SideFacts,
     TimingFailure,
@@ -27,6 +28,7 @@ _SEED = 1
 Timed = tuple[SideFacts, Latency]
 
 
+@begun_again
 def time_sides(case: TimedCase, request: TimingRequest) -> list[Timed] | TimingFailure:
     """Return what each side is and how long a call of it takes, or the failure of one of them.
 

@@ -7,7 +7,7 @@ that went wrong on the way. It never sees expected outputs.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy.typing as npt
 
@@ -79,12 +79,12 @@ class Device(Protocol):
 
     @property
     def name(self) -> str:
-        """`sim`, or `cuda:0`."""
+        """`sim`, `sim:H200` or `cuda:0`."""
         ...
 
     @property
     def gpu(self) -> GpuSpec | None:
-        """The limits of the GPU behind it; None for the simulator, which stands for any."""
+        """The limits of the GPU behind it; None for a simulator of any GPU."""
         ...
 
     def prepare(self, program: Program) -> ExecutionOutcome | None:
@@ -97,4 +97,22 @@ class Device(Protocol):
 
     def execute(self, request: ExecutionRequest) -> ExecutionOutcome:
         """Run the plan once; a candidate's failure comes back as a status, never raised."""
+        ...
+
+
+class SimulatedDevice(Device, Protocol):
+    """A simulator, here or on another machine: it can stand for any GPU."""
+
+    def standing_for(self, gpu: GpuSpec) -> "SimulatedDevice":
+        """Return the same simulator for the limits of `gpu`."""
+        ...
+
+
+@runtime_checkable
+class ManyEvaluators(Protocol):
+    """A device that is several of one kind: it executes as many requests at once."""
+
+    @property
+    def evaluators(self) -> int:
+        """How many there are now."""
         ...

@@ -10,10 +10,11 @@ Source: shared buffer sets, CUDA graphs and restore between replays: docs/measur
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
 from pydantic import Field
 
+from kopt.config.device_names import is_simulated
 from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.plan import LaunchPlan
@@ -212,3 +213,8 @@ class TimingDevice(Device, Timer, Protocol):
     def gpu(self) -> GpuSpec:
         """Its limits and peaks."""
         ...
+
+
+def as_timer(device: Device) -> TimingDevice | None:
+    """Return a device as what times, since every GPU does; None for a simulator."""
+    return None if is_simulated(device.name) else cast("TimingDevice", device)

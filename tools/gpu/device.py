@@ -8,35 +8,32 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from kopt.config.errors import InfraError
 from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.device_facts import DeviceFacts
-from kopt.kernels.problem import Problem, Workload
-from kopt.kernels.status import Status
+from kopt.kernels.problem import Problem
 from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.devices.gpu_time import count_gpu_time
 from kopt.tools.devices.timer import (
     CandidateSide,
     LibraryRun,
     LibrarySide,
-    Side,
     TimingFailure,
     TimingRequest,
     TimingSession,
 )
 
-from .array_file import WrittenInputs, named_draws, read_arrays
+from .array_file import WrittenInputs, named_draws
 from .discovery import FoundGpu
-from .faults import damage_outcome, fault_outcome, owns_memory, timeout_outcome
+from .execution_end import Execution, ExecutionEnd, hurts_worker, outcome_of_answer
 from .messages import (
     CopyCeilingAnswer,
     CopyCeilingRequest,
     ExecuteAnswer,
     ExecuteRequest,
-    FaultAnswer,
 )
 from .ticket_lock import TicketLock, Wait
 from .timing_session import WorkerTimingSession
@@ -46,18 +43,6 @@ from .worker_process import WorkerEnd, WorkerProcess, ask_for
 _SPARE_S = 10.0
 """Longest wait before a timing for a spare that is starting; it takes a second, torch four."""
 _COPY_CEILING_S = 60.0
-_Answer = ExecuteAnswer | FaultAnswer | WorkerEnd
-"""To an execution."""
-
-
-@dataclass(frozen=True)
-class _Execution:
-    """One side, run once."""
-
-    request: ExecutionRequest | LibraryRun
-    problem: Problem
-    workload: Workload
-    side: Side
 
 
 class CudaDevice:
@@ -89,6 +74,7 @@ class CudaDevice:
         self._on_wait = on_wait
         self._turns = threading.RLock()  # of everything below, and of the pool
         self._has_turn = False
+        self._is_abandoned = False
         self._inputs = WrittenInputs()
         self._copy_ceiling_gb_s: float | None = None
 
@@ -115,7 +101,7 @@ class CudaDevice:
             InfraError: It could not create a context.
         """
         with self._turn():
-            self._pool.worker_for(_needed_folder(program.problem), None, library=False)
+            self._worker_for(program.problem)
 
     def execute(self, request: ExecutionRequest) -> ExecutionOutcome:
         """Run the plan once on poisoned, guarded buffers; a candidate's failure is a status.
@@ -128,7 +114,7 @@ class CudaDevice:
         if program.cubin_path is None:
             raise ValueError("a GPU executes a cubin: compile the candidate first")
         return self._execute(
-            _Execution(
+            Execution(
                 request,
                 problem=program.problem,
                 workload=program.problem.workload(program.plan.workload),
@@ -145,7 +131,7 @@ class CudaDevice:
             SetupError: No worker can start here.
             InfraError: The worker or the device failed, not the library.
         """
-        return self._execute(_Execution(run, run.problem, run.workload, run.side))
+        return self._execute(Execution(run, run.problem, run.workload, run.side))
 
     @contextmanager
     def open_timing(self, request: TimingRequest) -> Generator[TimingSession | TimingFailure]:
@@ -157,7 +143,7 @@ class CudaDevice:
         """
         library = any(isinstance(side, LibrarySide) for side in request.sides)
         with self._turn():
-            worker = self._pool.worker_for(_needed_folder(request.problem), None, library)
+            worker = self._worker_for(request.problem, library=library)
             self._pool.settle(_SPARE_S)
             inputs = self._inputs.file_in(worker.folder, named_draws(request.draws))
             session = WorkerTimingSession(worker, request, inputs)
@@ -178,19 +164,38 @@ class CudaDevice:
                 self._copy_ceiling_gb_s = self._measure_copy_ceiling()
             return self._copy_ceiling_gb_s
 
+    def abandon(self) -> None:
+        """End what a thread does with the GPU, or is about to do, from another thread.
+
+        Whatever is asked until `readmit` meets an InfraError; what comes then finds a fresh worker.
+        """
+        self._is_abandoned = True
+        self._pool.end_current()
+
+    def readmit(self) -> None:
+        """Serve again after `abandon`, by a fresh worker; no other thread uses the device now."""
+        if self._is_abandoned:
+            self._pool.discard()
+        self._is_abandoned = False
+
+    def renew(self) -> None:
+        """End the worker: what comes next runs in a process that has run nothing."""
+        with self._turn():
+            self._pool.discard()
+
     def close(self) -> None:
         """End all worker processes; the device is not used afterwards."""
         self._pool.close()
 
     def _measure_copy_ceiling(self) -> float:
-        worker = self._pool.worker_for(None, None, library=False)
+        worker = self._worker_for(None)
         self._pool.settle(_SPARE_S)
         answer = ask_for(CopyCeilingAnswer, worker, CopyCeilingRequest(), _COPY_CEILING_S)
         if not isinstance(answer, CopyCeilingAnswer):
             raise InfraError(f"the GPU worker ended while it copied: {answer.detail}")
         return answer.gb_s
 
-    def _execute(self, execution: _Execution) -> ExecutionOutcome:
+    def _execute(self, execution: Execution) -> ExecutionOutcome:
         started = time.monotonic()
         with self._turn():
             worker, answer = self._ask_to_execute(execution)
@@ -198,16 +203,16 @@ class CudaDevice:
                 # Perhaps long before it was asked; device code alone cannot end its host process.
                 self._pool.discard()
                 worker, answer = self._ask_to_execute(execution)
-            outcome = _outcome(execution, worker, answer)
-            if _hurts_worker(answer):
+            outcome = outcome_of_answer(execution, worker, answer)
+            if hurts_worker(answer):
                 self._pool.discard()
         return replace(outcome, elapsed_s=time.monotonic() - started)
 
-    def _ask_to_execute(self, execution: _Execution) -> tuple[WorkerProcess, _Answer]:
+    def _ask_to_execute(self, execution: Execution) -> tuple[WorkerProcess, ExecutionEnd]:
         asked, side = execution.request, execution.side
         candidate = side if isinstance(side, CandidateSide) else None
-        worker = self._pool.worker_for(
-            _needed_folder(execution.problem),
+        worker = self._worker_for(
+            execution.problem,
             None if candidate is None else candidate.cubin_path,
             library=isinstance(side, LibrarySide),
         )
@@ -224,6 +229,24 @@ class CudaDevice:
             finds_leftovers=isinstance(asked, ExecutionRequest) and asked.finds_leftovers,
         )
         return worker, ask_for(ExecuteAnswer, worker, request, asked.timeout_s)
+
+    def _worker_for(
+        self, problem: Problem | None, program: str | None = None, *, library: bool = False
+    ) -> WorkerProcess:
+        """Return the worker for a problem; None for any worker.
+
+        Raises:
+            InfraError: This use of the device was abandoned, perhaps under a first worker.
+        """
+        folder = None if problem is None else needed_folder(problem)
+        self._refuse_if_abandoned()  # before a worker is started for nobody
+        worker = self._pool.worker_for(folder, program, library)
+        self._refuse_if_abandoned()
+        return worker
+
+    def _refuse_if_abandoned(self) -> None:
+        if self._is_abandoned:
+            raise InfraError("what ran on the GPU was ended")
 
     @contextmanager
     def _turn(self) -> Generator[None]:
@@ -251,7 +274,7 @@ class CudaDevice:
             self._on_wait(f"waiting for {self.name}, {wait.before} before you{held}")
 
 
-def _needed_folder(problem: Problem) -> Path | None:
+def needed_folder(problem: Problem) -> Path | None:
     """Return the folder that a worker must be able to read; None where any worker will do.
 
     A problem that comes with kopt and has no libraries, the plain copy, needs nothing of its own:
@@ -259,36 +282,3 @@ def _needed_folder(problem: Problem) -> Path | None:
     """
     needs_none = not problem.baselines and is_packaged(problem.folder)
     return None if needs_none else problem.folder
-
-
-def _outcome(execution: _Execution, worker: WorkerProcess, answer: _Answer) -> ExecutionOutcome:
-    if isinstance(answer, WorkerEnd):
-        if answer.reason == "died":
-            raise InfraError(f"the GPU worker ended under an execution: {answer.detail}")
-        return timeout_outcome(execution.request.timeout_s, worker.level)
-    if isinstance(answer, FaultAnswer):
-        owner = owns_memory(execution.side, execution.problem, execution.workload)
-        return fault_outcome(answer.fault, worker.level, owner)
-    if answer.damage:
-        return damage_outcome(answer.damage, worker.level)
-    written = [tensor for tensor in execution.problem.tensors if tensor.role != "in"]
-    outputs = read_arrays(
-        worker.folder, answer.outputs, {tensor.name: tensor.dtype for tensor in written}
-    )
-    missing = [tensor.name for tensor in written if tensor.name not in outputs]
-    if missing:
-        raise InfraError(f"the GPU worker gave no output {', '.join(missing)}")
-    return ExecutionOutcome(Status.PASSED, outputs=outputs, sandbox=worker.level)
-
-
-def _hurts_worker(answer: _Answer) -> bool:
-    """Whether a worker must not serve another candidate after this answer.
-
-    A stray write may have hit anything in the context. A library that says that it cannot run here
-    has hurt nothing, and importing it again takes seconds.
-    """
-    if isinstance(answer, WorkerEnd):
-        return True
-    if isinstance(answer, FaultAnswer):
-        return answer.fault.sticky or answer.fault.during != "library"
-    return any(entry.where != "inside" for entry in answer.damage)

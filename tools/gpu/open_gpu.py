@@ -6,6 +6,7 @@ architecture.
 """
 
 from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -33,10 +34,17 @@ def open_gpu(
     on_wait: Callable[[str], None] | None = None,
     *,
     has_spare: bool = True,
+    helpers: Callable[[str], dict[str, str]] | None = None,
 ) -> CudaDevice:
     """Return the GPU called `name`, with nothing started yet; `close` it.
 
-    `has_spare` is the pool's (`worker_pool.py`).
+    Args:
+        name: `cuda:0` and so on.
+        settings: Of this process.
+        on_wait: The device's.
+        has_spare: The pool's (`worker_pool.py`).
+        helpers: Gives the cubins of kopt's own kernels for an architecture, by name, where they
+            come from another machine; None: they are compiled here.
 
     Raises:
         ToolError: `name` is not of the form `cuda:0`.
@@ -44,11 +52,13 @@ def open_gpu(
     """
     gpu = find_gpu(name)
     require_worker_modules()
-    pool = _pool(gpu, settings, has_spare=has_spare)
+    pool = _pool(gpu, settings, helpers or partial(helper_cubins, settings=settings), has_spare)
     return CudaDevice(gpu, pool, TicketLock(gpu.facts.uuid), on_wait)
 
 
-def _pool(gpu: FoundGpu, settings: Settings, *, has_spare: bool) -> WorkerPool:
+def _pool(
+    gpu: FoundGpu, settings: Settings, helpers: Callable[[str], dict[str, str]], has_spare: bool
+) -> WorkerPool:
     # FlashInfer would ask torch for it while it is imported, which creates a context.
     environment = (("FLASHINFER_CUDA_ARCH_LIST", _torch_arch(gpu.facts.compute_capability)),)
 
@@ -58,8 +68,7 @@ def _pool(gpu: FoundGpu, settings: Settings, *, has_spare: bool) -> WorkerPool:
         return WorkerProcess(WorkerSpec(ENGINE, preload, readable, environment), settings)
 
     def start() -> StartRequest:
-        cubins = helper_cubins(gpu.facts.arch, settings)
-        return StartRequest(device_uuid=gpu.facts.uuid, helper_cubins=cubins)
+        return StartRequest(device_uuid=gpu.facts.uuid, helper_cubins=helpers(gpu.facts.arch))
 
     return WorkerPool(make, start, has_spare=has_spare)
 

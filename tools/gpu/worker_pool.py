@@ -108,6 +108,12 @@ class WorkerPool:
         if worker is not None:
             worker.end()
 
+    def end_current(self) -> None:
+        """End the worker under the thread that uses it; this one may be another."""
+        worker = self._worker
+        if worker is not None:
+            worker.end()
+
     def refill(self) -> None:
         """Start a spare in the background if there is none; call it when nothing is timed."""
         wanted = self._has_spare and not self._is_closed

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 
-from kopt.config.errors import SetupError
+from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.case import Case
@@ -27,6 +27,7 @@ from kopt.tools.check.cases import HIDDEN_SEEDS, Seeds, plan_cases
 from kopt.tools.check.hidden_seeds import draw_hidden_seeds
 from kopt.tools.check.run_cases import BatchResult, CaseBatch, run_cases
 from kopt.tools.check.scalars import fixed_scalars, vary_scalars
+from kopt.tools.devices.examination import ExaminesItself
 from kopt.tools.devices.timer import TimingDevice
 
 from .extension_call import ExtensionCall
@@ -60,7 +61,7 @@ def review_extension(request: ExtensionRequest, where: Reviewer) -> ReviewResult
     """Return whether a claim about an extension is refuted, or cannot be told.
 
     Raises:
-        ToolError: The problem's oracle or reference kernel is at fault.
+        ToolError: The problem's oracle or reference kernel is at fault, or the GPU is elsewhere.
         SetupError: torch is not installed, or KOPT_HOME cannot be written.
         InfraError: The device failed, not the extension.
     """
@@ -70,6 +71,11 @@ def review_extension(request: ExtensionRequest, where: Reviewer) -> ReviewResult
         check = _check(asked.case, where, Status.UNSUPPORTED_ON_SIM, (_NO_GPU,))
         result = begun(asked, check, where, form="torch_extension")
     else:
+        if isinstance(where.timer, ExaminesItself):
+            raise ToolError(
+                f"a torch extension is built and called beside its GPU, and {where.timer.name} is"
+                " on another machine: call kopt review there"
+            )
         _require_torch()
         check = _checked(request, where.timer, where)
         result = begun(asked, check, where, form="torch_extension")

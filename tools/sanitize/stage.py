@@ -25,11 +25,19 @@ from kopt.kernels.check_result import (
 )
 from kopt.kernels.status import Status
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.devices.examination import ExaminesItself
 from kopt.tools.devices.timer import TimingDevice
 from kopt.tools.gpu.ticket_lock import TicketLock
 from kopt.tools.profiling.launchable import Launchable, make_launchable
 from kopt.tools.profiling.nvidia_tools import HOW_TO_GET_SANITIZER, NvidiaTool, find_sanitizer
-from kopt.tools.profiling.one_shot import Examination, Examined, OneShot, examine, report_folder
+from kopt.tools.profiling.one_shot import (
+    Examination,
+    Examined,
+    OneShot,
+    examine,
+    examined_call,
+    report_folder,
+)
 
 from .findings import JudgedRecords, judge_records, read_log
 
@@ -72,7 +80,6 @@ def sanitize(request: SanitizeRequest, device: TimingDevice, settings: Settings)
         CompileRequest(case=request.case, archs=(device.facts.arch,)),
         settings,
     )
-    tool = find_sanitizer(settings)
     base = SanitizerResult(
         status=compiled.status,
         kernel=case.kernel_id,
@@ -80,18 +87,19 @@ def sanitize(request: SanitizeRequest, device: TimingDevice, settings: Settings)
         tune=dict(case.tune),
         device=device.name,
         gpu=device.facts,
-        sanitizer=tool.name if tool else None,
         diagnostics=compiled.diagnostics,
         elapsed_s=0.0,
     )
+    program: str | None = None
     runs: tuple[SanitizerRun, ...] = ()
     if compiled.status is Status.PASSED:
         launchable = make_launchable(case, compiled, device.gpu)
-        runs = _runs(request, launchable, tool, device, settings)
+        program, runs = _runs(request, launchable, device, settings)
     found = next((run.status for run in runs if run.status is not Status.PASSED), None)
     return base.model_copy(
         update={
             "status": found or compiled.status,
+            "sanitizer": program,
             "runs": runs,
             "elapsed_s": time.monotonic() - started,
         }
@@ -101,35 +109,61 @@ def sanitize(request: SanitizeRequest, device: TimingDevice, settings: Settings)
 def _runs(
     request: SanitizeRequest,
     launchable: Launchable,
-    program: NvidiaTool | None,
     device: TimingDevice,
     settings: Settings,
-) -> tuple[SanitizerRun, ...]:
+) -> tuple[str | None, tuple[SanitizerRun, ...]]:
+    """Return the name of the program and what each tool of it says."""
+    call = examined_call(launchable, launchable.lined_cubin(settings) or launchable.cubin)
+    folder = report_folder(launchable, settings)
+    request.progress(f"compute-sanitizer: {', '.join(request.tools)}")
+    if isinstance(device, ExaminesItself):
+        reading = device.sanitize(call, request.tools, request.limit_s)
+        return reading.program, reading.kept_in(folder)
+    examination = ToolRuns(request.tools, request.limit_s, folder)
+    return sanitizer_runs(OneShot(call, device.facts.uuid), examination, settings)
+
+
+@dataclass(frozen=True)
+class ToolRuns:
+    """The tools to run, and where what they say is kept."""
+
+    tools: tuple[SanitizerTool, ...]
+    limit_s: float
+    """Wall time a tool, which they share out."""
+    keep_in: Path
+
+
+def sanitizer_runs(
+    shot: OneShot, asked: ToolRuns, settings: Settings
+) -> tuple[str | None, tuple[SanitizerRun, ...]]:
+    """Return the name of this machine's compute-sanitizer and what its tools find.
+
+    Raises:
+        SetupError: No sandbox, or the folder cannot be written.
+        InfraError: The sandbox was killed from outside.
+    """
+    program = find_sanitizer(settings)
     if program is None:
         reason = f"no whole compute-sanitizer found: {HOW_TO_GET_SANITIZER}"
-        return tuple(_unavailable(tool, reason) for tool in request.tools)
-    cubin = launchable.lined_cubin(settings) or launchable.cubin
-    shot = OneShot(launchable, cubin, device.facts.uuid)
-    folder = report_folder(launchable, settings)
-    limit_s = request.limit_s * len(request.tools)
+        return None, tuple(_unavailable(tool, reason) for tool in asked.tools)
+    limit_s = asked.limit_s * len(asked.tools)
 
     def examined_by(tool: SanitizerTool) -> SanitizerRun:
         examination = Examination(
             tool=program,
             arguments=partial(sanitizer_arguments, tool, program),
             outputs=(_LOG,),
-            keep_in=folder,
+            keep_in=asked.keep_in,
             prefix=f"{tool}-",
             wall_s=limit_s,
         )
         return _judge(tool, examine(shot, examination, settings), limit_s)
 
-    request.progress(f"compute-sanitizer: {', '.join(request.tools)}")
     with (
-        TicketLock(device.facts.uuid).hold(),
-        thread_pool(len(request.tools), "sanitizer") as pool,
+        TicketLock(shot.device_uuid).hold(),
+        thread_pool(len(asked.tools), "sanitizer") as pool,
     ):
-        return tuple(pool.map(examined_by, request.tools))
+        return program.name, tuple(pool.map(examined_by, asked.tools))
 
 
 def sanitizer_arguments(tool: SanitizerTool, program: NvidiaTool, scratch: Path) -> list[str]:

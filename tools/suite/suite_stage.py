@@ -11,6 +11,7 @@ from kopt.config.callbacks import ignore, prefixed
 from kopt.config.thread_pool import thread_pool
 from kopt.config.time_left import TimeLeft
 from kopt.kernels.record import Record
+from kopt.tools.devices.errand import one_errand
 
 from .results_folder import ResultsFolder
 from .suite_file import Suite, SuiteTask
@@ -129,10 +130,16 @@ def _results(
     shared = replace(site, settings=replace(site.settings, jobs=cores))
     with thread_pool(request.jobs, "suite") as pool:
         futures: list[Future[SuiteTaskResult]] = [
-            pool.submit(run_task, one, shared) for one in ahead
+            pool.submit(_run_beside_others, one, shared) for one in ahead
         ]
         request.progress(f"{left.place(0)} tasks done")
         for number, future in enumerate(as_completed(futures), start=1):
             yield future.result()
             told = f"{left.place(number)} tasks done{left.left(number + 1)}"
             request.progress(told)
+
+
+def _run_beside_others(prepared: PreparedTask, site: SuiteSite) -> SuiteTaskResult:
+    """Return a task's result; on a pool all of it is of one GPU."""
+    with one_errand():
+        return run_task(prepared, site)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from kopt.config.device_names import is_simulated
 from kopt.kernels.bench_result import Comparison, Latency, RejectedBaseline
 from kopt.kernels.check_result import CheckLevel
 from kopt.kernels.device_facts import DeviceFacts
@@ -122,13 +123,13 @@ class ResultSet(Record):
     """`suite` as suite.yaml names them, else what was asked for in their place."""
     level: CheckLevel
     device: str
-    """The GPU's name, or sim."""
+    """The GPU's name, or the simulator's."""
     arch: str
 
     @property
     def name(self) -> str:
         """The folder's name."""
-        parts = (self.device, self.arch if self.device == "sim" else "", self.kernels)
+        parts = (self.device, self.arch if is_simulated(self.device) else "", self.kernels)
         quick = "quick" if self.level == "quick" else ""
         words = "-".join(part for part in (*parts, quick) if part)
         kept = "".join(one if one.isalnum() or one in "._" else "-" for one in words.lower())
@@ -137,4 +138,4 @@ class ResultSet(Record):
     @property
     def is_measured(self) -> bool:
         """Whether its times are measured; on sim they are estimates."""
-        return self.device != "sim"
+        return not is_simulated(self.device)

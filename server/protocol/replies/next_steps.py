@@ -7,6 +7,7 @@ has none in its result.
 import json
 from itertools import chain
 
+from kopt.config.device_names import is_simulated
 from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.check_result import CheckResult
@@ -99,11 +100,11 @@ def table_next(table: ChoiceTable) -> str:
     free = {k: value for k, value in first.tune.items() if k not in first.set_by_variant}
     chosen = [kernel, *tune_argument(free)]
     chosen.append(_file_argument(first.file))
-    if table.device == "sim":
+    if is_simulated(table.device):
         chosen += arch_argument((table.arch,))
     chosen.append(f"device={table.device}")
     tool = "benchmark"
-    if table.device == "sim":
+    if is_simulated(table.device):
         tool = "check_correctness"
         chosen.append("level=full")
     other = ", or with another row that is tied with it" if table.tied_with_first else ""

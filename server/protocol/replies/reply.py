@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from mcp.types import CallToolResult, ResourceLink, TextContent
 from pydantic import Field, TypeAdapter, ValidationError
 
+from kopt.config.device_names import is_simulated
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.choice_table import ChoiceTable
@@ -256,7 +257,7 @@ def _failure_next(view: JobView, error: JobError) -> str:
             return f"Change the arguments as the message says and call {tool} again."
         case "machine":
             device = getattr(view.request.work, "device", "sim")
-            other = "" if device == "sim" else ", with device=sim for what needs no GPU"
+            other = "" if is_simulated(device) else ", with device=sim for what needs no GPU"
             return (
                 f"The candidate is not at fault: call {tool} once more{other}, or ask the user to"
                 " run `kopt doctor`, which shows what this machine lacks."

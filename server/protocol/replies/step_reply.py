@@ -107,7 +107,8 @@ def _estimated_for(result: StepResult) -> str | None:
     """Return whose data sheet estimates stand on, and how near ones are not told apart."""
     if result.gpu is not None:
         return None
-    return f"{data_sheet_words(result.arch)}; nearer than {100 * RESOLUTION:g}% is a tie"
+    gpu = data_sheet_words(result.device, result.arch)
+    return f"{gpu}; nearer than {100 * RESOLUTION:g}% is a tie"
 
 
 def _stepped(one: SteppedCandidate, kept: Collection[int]) -> Facts:

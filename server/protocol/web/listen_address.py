@@ -8,6 +8,7 @@ import errno
 import ipaddress
 import re
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:(?P<port>\d{1,5}))?")
 _ORIGIN = re.compile(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(:\d{1,5})?")
 _BACKLOG = 512
-_EXAMPLE_TOKEN_FILE = "~/.config/kopt/token"
+EXAMPLE_TOKEN_FILE = "~/.config/kopt/token"
 _REASONS = {
     errno.EADDRINUSE: "it is in use; stop what listens there, or choose another --port"
     " (0: any free one)",
@@ -83,8 +84,15 @@ class Doorway:
     is_loopback: bool
 
 
-def open_doorway(options: HttpOptions) -> Doorway:
+def open_doorway(
+    options: HttpOptions, exposed: Callable[[HttpOptions], str] | None = None
+) -> Doorway:
     """Check `options` and listen.
+
+    Args:
+        options: Where, and for whom.
+        exposed: Says why an address beyond loopback is refused, and the whole command; None: for
+            `kopt serve --http`.
 
     Raises:
         ToolError: The address cannot be used, needs what is not given, or what is given is wrong.
@@ -94,13 +102,13 @@ def open_doorway(options: HttpOptions) -> Doorway:
     family, address = _resolved(options)
     is_loopback = ipaddress.ip_address(address[0].partition("%")[0]).is_loopback
     if not is_loopback and (options.token_file is None or not hosts):
-        raise ToolError(_exposed(options))
+        raise ToolError((exposed or _exposed)(options))
     tokens = None if options.token_file is None else read_tokens(options.token_file.expanduser())
     if tokens is None and not _can_tell_users(address[0]):
         raise ToolError(
             "this machine does not tell whose process a connection comes from (/proc/net/tcp), so"
-            " every user of it could run code as you: start kopt serve --http with --token-file"
-            " FILE (kopt serve --new-token FILE makes one)"
+            " every user of it could run code as you: start it with --token-file FILE"
+            " (kopt serve --new-token FILE makes one)"
         )
     listener = _bound(family, address)
     port: int = listener.getsockname()[1]
@@ -199,7 +207,7 @@ def _exposed(options: HttpOptions) -> str:
     missing = [] if options.token_file else ["--token-file FILE"]
     missing += [] if options.allowed_hosts else ["--allowed-host NAME"]
     port, name = options.port, socket.gethostname()
-    token_file = options.token_file or _EXAMPLE_TOKEN_FILE
+    token_file = options.token_file or EXAMPLE_TOKEN_FILE
     command = f"kopt serve --http --host {options.host} --port {port} --token-file {token_file}"
     for host in options.allowed_hosts or (name,):
         command += f" --allowed-host {host}"
@@ -211,5 +219,5 @@ Safer, and with neither: stay on loopback and forward the port over SSH
   client:  ssh -N -L {port}:127.0.0.1:{port} {name}
            then use http://127.0.0.1:{port}{PATH}
 Else, in a network that you trust (HTTP is not encrypted: the token can be read on the way)
-  kopt serve --new-token {_EXAMPLE_TOKEN_FILE}
+  kopt serve --new-token {EXAMPLE_TOKEN_FILE}
   {command}"""

@@ -9,15 +9,14 @@ import hmac
 import os
 import re
 import secrets
-import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kopt.config.errors import ToolError
+from kopt.config.private_file import lines_of, private_text
 from kopt.server.protocol.caller import Caller
 
 MIN_CHARACTERS = 32
-MAX_BYTES = 64 * 1024
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 """The form of a token behind `Bearer`. Source: RFC 6750, section 2.1."""
 _HOW = "kopt serve --new-token FILE makes one"
@@ -78,10 +77,7 @@ def read_tokens(path: Path) -> Tokens:
             the number of the line and never the token.
     """
     digests: list[bytes] = []
-    for number, line in enumerate(_private_text(path).splitlines(), start=1):
-        token = line.strip()
-        if not token or token.startswith("#"):
-            continue
+    for number, token in lines_of(private_text(path, _HOW)):
         if flaw := _flaw(token):
             raise ToolError(f"line {number} of {path} {flaw}; {_HOW}")
         digests.append(hashlib.sha256(token.encode()).digest())
@@ -98,24 +94,3 @@ def _flaw(token: str) -> str | None:
     if len(set(token)) < _MIN_DISTINCT:
         return "can be guessed: it repeats a few characters"
     return None
-
-
-def _private_text(path: Path) -> str:
-    try:
-        # Without O_NONBLOCK a named pipe would be waited for.
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(file, "rb") as stream:
-            status = os.fstat(file)
-            if not stat.S_ISREG(status.st_mode):
-                raise ToolError(f"{path} is not a file; {_HOW}")
-            if status.st_mode & 0o077:
-                mode = stat.S_IMODE(status.st_mode)
-                raise ToolError(f"others can read {path} (mode {mode:04o}): chmod 600 {path}")
-            if status.st_uid not in (0, os.geteuid()):
-                raise ToolError(f"{path} belongs to another user, who can read and change it")
-            data = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ToolError(f"cannot read {path}: {error.strerror}; {_HOW}") from error
-    if len(data) > MAX_BYTES:
-        raise ToolError(f"{path} is no token file: it has more than {MAX_BYTES} bytes")
-    return data.decode("ascii", errors="replace")

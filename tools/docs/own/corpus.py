@@ -27,7 +27,7 @@ KOPT_LICENSE = "Apache-2.0"
 
 NO_MANUAL = frozenset({"session.md", "search.md", "retrieval.md"})
 """Documents that are not searched: they quote this very search and its queries."""
-WINNERS_PAGES = frozenset({"results.md", "field-notes.md", "blackwell.md"})
+WINNERS_PAGES = frozenset({"results.md", "field-notes.md", "blackwell.md", "gemm.md"})
 """Documents that tell how shipped kernels became fast: of the source `winners`, hidden with it."""
 QUALITY = {"problems": 0.9}
 """Weight of a source, default 1: reference kernels are where a search starts, not where to go."""

@@ -22,7 +22,7 @@ class ProblemText:
     name: str
     description: str
     precision: Precision
-    flops: str = "0"
+    matrix_flops: str = "0"
 
 
 def make_problem(
@@ -60,7 +60,7 @@ def make_problem(
             for name, values in sized.workloads.items()
         ),
         precision=text.precision,
-        flops=text.flops,
+        matrix_flops=text.matrix_flops,
         baselines=tuple(
             Baseline(name=name, entry=entry, layout="row_major") for name, entry in ENTRIES.items()
         ),
@@ -109,8 +109,8 @@ def _lines(problem: Problem) -> Iterator[str]:
         yield f"  {tensor.name}: {{{what}}}"
     if problem.row_axis is not None:
         yield f"row_axis: {problem.row_axis}"
-    if problem.flops != "0":
-        yield f'flops: "{problem.flops}"'
+    if problem.matrix_flops != "0":
+        yield f'matrix_flops: "{problem.matrix_flops}"'
     if problem.precision != "ieee":
         yield f"precision: {problem.precision}"
     yield "workloads:"

@@ -1,0 +1,1 @@
+"""What runs on the other machine of `--device ssh://...`: one device for one caller."""

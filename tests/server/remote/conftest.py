@@ -1,0 +1,22 @@
+"""Another machine for `kopt` to evaluate on: this one, behind a stand-in for ssh."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from kopt.tools.remote import uplink
+from support.shared_caches import share_caches
+from support.stand_in_ssh import StandInSsh
+
+
+@pytest.fixture
+def box(tmp_path: Path, shared_caches: Path, monkeypatch: pytest.MonkeyPatch) -> StandInSsh:
+    """Return the stand-in, which every `ssh` of the test is; a lost connection is tried at once."""
+    made = StandInSsh(tmp_path / "ssh", share_caches(tmp_path / "far", shared_caches))
+    made.install()
+    monkeypatch.setenv("PATH", f"{made.folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("KOPT_REMOTE_PYTHON", sys.executable)
+    monkeypatch.setattr(uplink, "PAUSES_S", (0.0, 0.0))
+    return made

@@ -134,12 +134,16 @@ def copied_bytes(total_bytes: int) -> int:
 
 
 def kernels_of(parts: list[str], capability: tuple[int, int]) -> list[Kernel]:
-    """Return the kernels with a library baseline meant for the device, by parts of their ids."""
+    """Return the kernels with a library baseline meant for the device, by parts of their ids.
+
+    Products of matrices are left out: bytes and launches do not bound them.
+    """
     device = ".".join(map(str, capability))
     return [
         Kernel(problem, workload)
         for problem in load_problems().values()
         if any(device in baseline.devices for baseline in problem.baselines)
+        and problem.matrix_flops == "0"
         for workload in problem.workloads
         if not parts or any(part in problem.kernel_id(workload) for part in parts)
     ]

@@ -22,6 +22,7 @@ from kopt.search.knowledge.seed_base import load_seed
 from kopt.search.knowledge.states.matching import Match, match_state
 from kopt.search.knowledge.states.signature import extract_signature
 from kopt.tools.device_choice import open_device
+from kopt.tools.devices.timer import as_timer
 from kopt.tools.profiling.stage import ProfileDevices, ProfileRequest, profile_candidate
 from kopt.tools.selftest.sample import SAMPLES, read_samples
 from kopt.tools.sim.device import SimDevice
@@ -36,7 +37,7 @@ def main() -> None:
     settings = settings_from_environment()
     found: list[Match] = []
     with open_device(options.device, settings) as device:
-        timing = None if isinstance(device, SimDevice) else device
+        timing = as_timer(device)
         devices = ProfileDevices(SimDevice(settings), timing)
         arch = options.arch or ("sm_90a" if timing is None else timing.gpu.arch)
         for path, kernel in subjects():

@@ -86,7 +86,14 @@ def test_help_of_every_command_has_examples_and_json(kopt: Kopt, name: str) -> N
     assert ending.code == 0
     assert "Examples:\n" in ending.stdout
     assert f"  kopt {name}" in ending.stdout
-    assert "--problems" in ending.stdout or name in ("runs", "kb", "suite", *WITHOUT_RESULT)
+    assert "--problems" in ending.stdout or name in (
+        "runs",
+        "kb",
+        "gpu",
+        "pool",
+        "suite",
+        *WITHOUT_RESULT,
+    )
     # The stdout of `serve` is the protocol's, that of `view` the address of its pages; the results
     # of `suite` are those of its commands.
     assert "--json" in ending.stdout or name in ("serve", "view", "suite", *WITHOUT_RESULT)
@@ -176,9 +183,9 @@ def test_help_names_every_variable_that_is_read(kopt: Kopt) -> None:
 
 
 def test_unknown_command_names_the_nearest(kopt: Kopt) -> None:
-    ending = kopt("profil")
+    ending = kopt("profilee")
     assert ending.code == ExitCode.USAGE
-    assert ending.stderr == "kopt: no such command 'profil'; did you mean profile?\n" + (
+    assert ending.stderr == "kopt: no such command 'profilee'; did you mean profile?\n" + (
         "Try 'kopt --help'.\n"
     )
 

@@ -28,6 +28,17 @@ def test_list_as_json_has_bytes_and_floor(kopt: Kopt) -> None:
     assert kernel["memory_floor_us"] > 0.0
 
 
+def test_floor_of_a_product_of_matrices_is_that_of_tensor_cores(kopt: Kopt) -> None:
+    (row,) = kopt("list", "gemm_bf16_m8192", "--arch", "H100", "--json").document["kernels"]
+    assert row["memory_floor_us"] < 200
+    # 2 * 8192^3 operations at 132 SMs * 4,096 a clock * 1.98 GHz
+    assert row["floor_us"] == pytest.approx(2 * 8192**3 / (132 * 4096 * 1.98e3), rel=0.01)
+
+
+def test_library_with_several_paths_is_one_word_in_the_list(kopt: Kopt) -> None:
+    assert "torch, flashinfer (3 paths)" in kopt("list", "gemm_bf16_m8192").stdout
+
+
 def test_list_for_an_architecture_keeps_those_with_a_baseline_there(kopt: Kopt) -> None:
     document = kopt("list", "--arch", "sm_90a", "--json").document
     on_hopper = {entry["kernel"] for entry in document["kernels"]}

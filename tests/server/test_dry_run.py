@@ -60,3 +60,20 @@ def test_price_that_is_not_known_is_told_with_where_to_write_it(kopt: Kopt, tmp_
     ending = kopt("run", "--kernel", KERNEL, "--device", "sim", "--dry-run", "--config", config)
     assert ending.code == ExitCode.MACHINE
     assert "the price of claude-unheard-of is not known" in ending.stderr
+
+
+def test_all_on_the_simulator_leaves_out_what_only_a_gpu_runs(kopt: Kopt) -> None:
+    document = kopt("run", "--all", "--device", "sim", "--dry-run", "--json").document
+    planned = {plan["kernel"] for plan in document["plans"]}
+    assert "silu_and_mul_b8xh14336" in planned
+    assert not any(kernel.startswith("gemm_bf16") for kernel in planned)
+
+
+@pytest.mark.parametrize("words", [("--dry-run",), ("--no-models",)])
+def test_a_kernel_that_only_a_gpu_runs_is_refused_before_a_run_begins(
+    kopt: Kopt, words: tuple[str, ...]
+) -> None:
+    ending = kopt("run", "--kernel", "gemm_bf16_m1xn4096xk4096", "--device", "sim", *words)
+    assert ending.code == ExitCode.USAGE
+    assert "sim never runs it; check gemm_bf16_m64xn128xk128" in ending.stderr
+    assert kopt("runs", "--json").document["runs"] == []

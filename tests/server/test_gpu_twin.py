@@ -46,9 +46,8 @@ def twin(monkeypatch: pytest.MonkeyPatch) -> Twin:
     def install(time_of: TimeOf = _wide_blocks_are_faster, facts: DeviceFacts = H100) -> None:
         @contextmanager
         def open_device(
-            name: str, settings: Settings, *_: object, has_spare: bool
+            name: str, settings: Settings, *_: object, **__: object
         ) -> Generator[object]:
-            del has_spare
             assert name == "cuda:0"
             yield SimTimer(settings, time_of, facts)
 

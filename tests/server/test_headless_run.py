@@ -152,7 +152,9 @@ def test_dry_run_and_doctor_need_no_login_and_say_how_the_cost_is_known(
     assert "--provider codex" in found["Codex"]["detail"]
 
 
-@pytest.mark.parametrize("provider", ["claude-code", "codex"])
+@pytest.mark.parametrize(
+    "provider", ["claude-code", pytest.param("codex", marks=pytest.mark.nightly)]
+)
 def test_limit_of_the_plan_pauses_the_run_and_it_goes_on_where_it_was(
     kopt: Kopt, clients: HeadlessClients, monkeypatch: pytest.MonkeyPatch, provider: str
 ) -> None:

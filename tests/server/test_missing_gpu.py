@@ -23,8 +23,7 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """No name opens a GPU."""
 
     @contextmanager
-    def open_device(*_: object, has_spare: bool) -> Generator[object]:
-        del has_spare
+    def open_device(*_: object, **__: object) -> Generator[object]:
         raise SetupError(MISSING)
         yield
 

@@ -38,10 +38,11 @@ def test_good_samples_contradict_no_claim_of_theirs(
     sample: ShippedSample, settings: Settings
 ) -> None:
     problem, workload = find_kernel(sample.kernel, sample.path.parent / "problems")
-    candidate, gpu = read_candidate(sample.path), gpu_for_arch(DEFAULT_ARCH)
+    arch = sample.arch_instead_of(DEFAULT_ARCH)
+    candidate, gpu = read_candidate(sample.path), gpu_for_arch(arch)
     header = parse_header(candidate, problem).header
     assert header is not None
-    request = CompileRequest(Case(problem, workload, candidate), (DEFAULT_ARCH,), compiler="nvrtc")
+    request = CompileRequest(Case(problem, workload, candidate), (arch,), compiler="nvrtc")
     compiled = compile_candidate(request, settings)
     plans = make_plans(CheckRequest(request.case, "quick"), gpu)
     plan = plans.final(compiled, gpu, simulated=False)[workload.name]

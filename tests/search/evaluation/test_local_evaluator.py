@@ -58,6 +58,33 @@ def test_as_many_jobs_run_at_once_as_settings_allow(
     evaluator.close()
 
 
+class _Pool(SimDevice):
+    """A device that is several."""
+
+    evaluators = 3
+
+
+def test_a_pool_gets_two_jobs_for_each_evaluator_and_more_when_it_grows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    all_eight = threading.Barrier(8, timeout=TIME_LIMIT_S)
+
+    def work(job: EvaluationJob, *_: object) -> Evaluation:
+        all_eight.wait()
+        return passed(float(job.id))
+
+    monkeypatch.setattr(local_evaluator, "evaluate_job", work)
+    settings = Settings(tmp_path, jobs=2)
+    pool = _Pool(settings)
+    evaluator = LocalEvaluator(EvaluationSite(pool, None, settings, open_artifacts(tmp_path)))
+    assert evaluator.slots == 6
+    futures = [evaluator.submit(_job(number)) for number in range(1, 9)]
+    pool.evaluators = 4
+    assert evaluator.slots == 8
+    assert all(future.result(TIME_LIMIT_S).latency for future in futures)
+    evaluator.close()
+
+
 def test_error_of_the_machine_comes_out_of_the_future(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,11 +8,14 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.status import Provenance, Status
 from kopt.search.records.evaluation import Evaluation, EvaluationJob, MetricValue
+from kopt.search.records.run_state import RunState
 from kopt.search.reports.contents import read_contents
 from kopt.search.reports.page import render_page
 from kopt.search.reports.run_report import report_run
 from kopt.search.rounds.advance import run_search
-from kopt.search.runs.run import RunRequest, begin_run, reopen_run
+from kopt.search.runs.run import RunRequest, begin_run, refuse_another_device, reopen_run
+from kopt.search.storage.artifacts import open_artifacts
+from kopt.search.store.store import RunStore
 from support.bench_results import H100
 from support.populations import timed
 from support.scripted_runs import new_store, search
@@ -109,6 +112,21 @@ def test_a_run_goes_on_with_its_own_gpu_only(tmp_path: Path) -> None:
     # Elsewhere in CUDA_VISIBLE_DEVICES it is the same GPU.
     moved = H100.model_copy(update={"index": 3})
     reopen_run("run-", settings, None, moved).close()
+
+
+def test_a_run_on_a_pool_goes_on_with_any_gpu_of_its_model(tmp_path: Path) -> None:
+    new_store(tmp_path, device="ray", gpu=H100).close()
+    state = _state(tmp_path)
+    refuse_another_device(state, H100.model_copy(update={"uuid": "GPU-2", "index": 1}))
+    with pytest.raises(ToolError, match="name the first"):
+        refuse_another_device(state, H100.model_copy(update={"uuid": "GPU-2", "name": "H200"}))
+    with pytest.raises(ToolError, match="sim measures no time"):
+        refuse_another_device(state, None)
+
+
+def _state(home: Path) -> RunState:
+    with RunStore(home / "runs" / "run-1", open_artifacts(home)) as store:
+        return store.reader.state()
 
 
 def test_estimates_are_not_continued_by_measurements(tmp_path: Path) -> None:

@@ -57,6 +57,17 @@ def test_a_job_of_a_gpu_is_left_where_there_is_none(monkeypatch: pytest.MonkeyPa
     assert ServerOffer(None).lacking_for(asked) == "kopt serve where there is a GPU"
 
 
+def test_a_job_of_another_machine_is_left_for_a_server_that_offers_it(settings: Settings) -> None:
+    device = "ssh://box/cuda:0"
+    work = CheckWork(kernel="any", source="x", device=device)
+    needs = needs_of(work, replace(settings, problems=None))
+    assert needs.device == device
+    asked = request(work, needs)
+    assert ServerOffer(None, (device,)).lacking_for(asked) is None
+    for offer in (ServerOffer(None), ServerOffer(None, ("cuda:0",))):
+        assert offer.lacking_for(asked) == f"kopt serve --device {device}"
+
+
 async def test_a_job_is_left_for_a_server_that_can_do_it(
     settings: Settings, tmp_path: Path
 ) -> None:

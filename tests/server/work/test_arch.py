@@ -1,6 +1,7 @@
 """The architecture that a tool call names: what sim estimates for, and what a GPU refuses."""
 
 from collections.abc import Generator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,18 @@ from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.profile_result import ProfileResult
-from kopt.server.opened_device import OpenedDevice, compiled_for
+from kopt.search.step.result import StepResult
+from kopt.server.opened_device import DeviceChoice, OpenedDevice, compiled_for, opened_device
 from kopt.server.protocol.replies.reply import job_reply
 from kopt.server.work.perform import perform
-from kopt.server.work.requests import BenchWork, CheckWork, ProfileWork, Work
+from kopt.server.work.requests import (
+    BenchWork,
+    CheckWork,
+    ProfileWork,
+    StepWork,
+    SubmittedCandidate,
+    Work,
+)
 from kopt.server.work.work_site import WarmDevices, WorkSite
 from kopt.tools.check.request import CheckRequest
 from support.job_views import done_job
@@ -22,6 +31,7 @@ from support.sound_replies import sound
 
 OTHER = "sm_80"
 """No target of a GPU that tests name, nor the default."""
+SOURCE = SubmittedCandidate(source=REFERENCE)
 
 
 @pytest.fixture
@@ -54,6 +64,45 @@ def test_a_profile_stands_on_the_data_sheet_of_its_target(site: WorkSite) -> Non
     result = perform(work_for(ProfileWork, OTHER), site)
     assert isinstance(result, ProfileResult)
     assert (result.arch, result.gpu) == (OTHER, "A100")
+
+
+def test_a_gpu_that_shares_its_architecture_has_its_own_data_sheet(site: WorkSite) -> None:
+    hopper = perform(work_for(BenchWork, "sm_90a"), site)
+    h200 = perform(work_for(BenchWork, "H200"), site)
+    assert isinstance(hopper, BenchResult) and isinstance(h200, BenchResult)
+    assert hopper.memory_floor_us and h200.memory_floor_us
+    assert h200.memory_floor_us / hopper.memory_floor_us == pytest.approx(3350 / 4800)
+    assert [build.arch for build in h200.check.compiled.builds] == ["sm_90a"]
+    assert sound(job_reply(done_job(h200), "concise"))["estimated"]["gpu"] == "H200 (sm_90a)"
+    profiled = perform(work_for(ProfileWork, "H200"), site)
+    assert isinstance(profiled, ProfileResult)
+    assert (profiled.arch, profiled.gpu, profiled.device) == ("sm_90a", "H200", "sim:H200")
+
+
+def test_a_run_stays_with_the_gpu_that_its_first_step_named(site: WorkSite) -> None:
+    first = perform(StepWork(kernel=KERNEL, device="sim", arch="H200", candidates=(SOURCE,)), site)
+    assert isinstance(first, StepResult)
+    assert (first.device, first.arch) == ("sim:H200", "sm_90a")
+    later = replace(site, key=f"{site.key[:-1]}1")
+    again = perform(StepWork(run_id=first.run, device="sim", candidates=(SOURCE,)), later)
+    assert isinstance(again, StepResult)
+    assert again.device == "sim:H200"
+    for other in ("sm_100a", "B200"):
+        work = StepWork(run_id=first.run, arch=other, candidates=(SOURCE,))
+        with pytest.raises(ToolError, match=f"is a run for sm_90a, not for {other}"):
+            perform(work, later)
+    for other in ("sim:A100", "ssh://box/sim"):
+        with pytest.raises(ToolError, match=f"estimates of sim:H200, not of {other}"):
+            perform(StepWork(run_id=first.run, device=other, candidates=(SOURCE,)), later)
+
+
+def test_the_simulator_of_one_gpu_is_not_asked_for_another(site: WorkSite) -> None:
+    with opened_device(DeviceChoice("sim:H200"), site.settings, ignore) as opened:
+        assert opened.arch == "sm_90a"
+        assert compiled_for(opened, "sm_90").arch == "sm_90"
+        for other in ("sm_100a", "A100"):
+            with pytest.raises(ToolError, match=f"arch {other}: sim:H200 stands for H200"):
+                compiled_for(opened, other)
 
 
 def test_a_device_that_stays_open_takes_each_call_s_own_target(

@@ -118,7 +118,7 @@ def test_a_run_goes_on_by_its_id_and_remembers_its_best(
         (CompileWork(kernel=KERNEL, source=REFERENCE, arch=("sm_1",)), "'sm_1' is no arch"),
         (CompileWork(kernel=KERNEL, source=REFERENCE, tune={"NO": 1}), "^tune NO=1: candidate.cu"),
         (CompileWork(kernel=KERNEL, source="x" * (1 << 20) + "x"), "at most 1048576"),
-        (CheckWork(kernel=KERNEL, source=REFERENCE, device="gpu"), "'gpu' names no GPU"),
+        (CheckWork(kernel=KERNEL, source=REFERENCE, device="gpu"), "'gpu' is unknown"),
         (StepWork(), "name a kernel, which begins"),
         (StepWork(run_id="run-1"), "no run matches 'run-1'"),
     ],

@@ -21,7 +21,7 @@ from kopt.tools.profiling.launchable import Launchable, make_launchable
 from kopt.tools.profiling.ncu_report import ReportError
 from kopt.tools.profiling.nvidia_tools import NvidiaTool
 from support.compile_requests import request_for
-from support.scripted_timer import FACTS, ScriptedTimer
+from support.scripted_timer import ScriptedTimer
 from support.scripted_tool import ToolScript, scripted_tool
 from support.tiny_problem import BODY, HEADER
 
@@ -58,7 +58,7 @@ class Rig:
 
         self._patch.setattr(counters, "find_ncu", find)
         self._patch.setattr(counters, "read_report_apart", load)
-        return read_counters(self.launchable, FACTS, self.settings)
+        return read_counters(self.launchable, ScriptedTimer(), self.settings)
 
 
 @pytest.fixture

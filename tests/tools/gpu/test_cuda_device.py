@@ -96,6 +96,20 @@ def test_worker_that_died_unasked_is_replaced_without_a_word(scripted: ScriptedD
     assert scripted.execute().status is Status.PASSED
 
 
+def test_an_abandoned_device_serves_again_once_it_is_readmitted(scripted: ScriptedDevice) -> None:
+    before = scripted.identity()
+    scripted.device.abandon()  # before the use that it is meant for has reached a worker
+    with pytest.raises(InfraError, match="was ended"):
+        scripted.execute()
+    with (
+        pytest.raises(InfraError, match="was ended"),
+        scripted.device.open_timing(scripted.timing(side(), side())),
+    ):
+        pass
+    scripted.device.readmit()
+    assert scripted.identity() != before
+
+
 def test_worker_that_opens_another_gpu_is_not_used(
     settings: Settings, compile_problem: Problem, tmp_path: Path
 ) -> None:

@@ -20,7 +20,12 @@ from kopt.tools.imports.trace_records import ConstAxis, Definition, WorkloadLine
 from support.exports import exported_reference, write_files
 from support.foreign_checkouts import definition, workload, write_trace
 
-EXPORTED = [p for p in load_problems().values() if (p.folder / "torch_reference.py").is_file()]
+EXPORTED = [
+    # Its large products take a minute to draw.
+    pytest.param(p, id=p.name, marks=[pytest.mark.nightly] if p.name == "gemm_bf16" else [])
+    for p in load_problems().values()
+    if (p.folder / "torch_reference.py").is_file()
+]
 
 
 def _assigned(model: str) -> dict[str, int]:
@@ -120,7 +125,7 @@ def test_a_folder_without_definitions_is_no_data_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow  # draws the inputs of every workload
-@pytest.mark.parametrize("problem", EXPORTED, ids=lambda problem: problem.name)
+@pytest.mark.parametrize("problem", EXPORTED)
 def test_what_kopt_exports_comes_back_equal(problem: Problem, tmp_path: Path) -> None:
     files = folder_files(exported_reference(problem.kernel_ids[0]), "flashinfer-trace")
     parts = ("definitions", "workloads", "blob")

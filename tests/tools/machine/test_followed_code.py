@@ -252,3 +252,24 @@ def test_asynchronous_copy_that_is_waited_for_takes_as_long_as_a_load(settings: 
     copied = """asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(to), "l"(from + i));
     asm volatile("cp.async.wait_all;" ::: "memory");"""
     assert _us(body(copied), settings) == pytest.approx(loaded, rel=0.1)
+
+
+@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
+@pytest.mark.parametrize("function", ["__fdiv_rn(x, y)", "__fsqrt_rn(x)", "__frcp_rn(x)"])
+def test_the_slow_path_of_a_rounded_operation_is_hardly_ever_taken(
+    function: str, arch: str, settings: Settings
+) -> None:
+    launch = followed(
+        f"""
+  float x = __bfloat162float(input[threadIdx.x]), y = __bfloat162float(input[blockIdx.x]);
+#pragma unroll
+  for (int i = 0; i < 8; ++i) x = {function} + 1.0f;
+  out[threadIdx.x] = __float2bfloat16(x);
+""",
+        settings,
+        arch,
+    ).launches[0]
+    path = launch.path
+    calls = [v for v in path.followed[0][0] if path.code[v.index].operation == "CALL"]
+    assert any(one.operation == "CALL" for one in path.code)  # there is a slow path
+    assert calls == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.config.errors import SetupError
+from kopt.config.errors import SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
@@ -13,6 +13,7 @@ from kopt.kernels.problem import Problem
 from kopt.kernels.review_result import Claim, ReviewResult
 from kopt.kernels.status import Status
 from kopt.server.views.review_page import review_markdown
+from kopt.tools.devices.examination import CounterReading, ExaminedCall, SanitizerReading
 from kopt.tools.review import extension_device, extension_stage
 from kopt.tools.review.extension_call import ExtensionCall
 from kopt.tools.review.extension_stage import ExtensionRequest, review_extension
@@ -166,6 +167,29 @@ def test_without_a_gpu_it_is_not_run(
     assert (result.answer, sandbox.jobs) == ("cannot_be_told", [])
     assert "a torch extension runs on a GPU alone" in result.reasons[0]
     assert "--device cuda:0" in str(result.check.diagnostics[0].hint)
+
+
+class _Elsewhere(ScriptedTimer):
+    """A GPU of another machine."""
+
+    def read_counters(self, call: ExaminedCall) -> CounterReading:
+        """Fail the test."""
+        raise AssertionError(call)
+
+    def sanitize(self, call: ExaminedCall, *_: object) -> SanitizerReading:
+        """Fail the test."""
+        raise AssertionError(call)
+
+
+def test_on_another_machine_s_gpu_it_is_refused(
+    problem: Problem, settings: Settings, sandbox: PlayedSandbox
+) -> None:
+    case = Case(problem, problem.workloads[0], EXTENSION)
+    asked = ReviewRequest(case, Claim(speedup=2.0), (case.workload,))
+    timer = _Elsewhere(Script())
+    with pytest.raises(ToolError, match="cuda:0 is on another machine: call kopt review"):
+        review_extension(ExtensionRequest(asked, CALL), Reviewer(timer, timer, settings))
+    assert sandbox.jobs == []
 
 
 def test_without_torch_it_says_how_to_get_it(

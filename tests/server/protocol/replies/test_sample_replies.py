@@ -26,6 +26,7 @@ from support.sound_replies import PAGE_TOKENS, sound
 pytestmark = pytest.mark.slow  # every sample over MCP
 
 SAMPLES = read_samples()
+QUICK_REFERENCES = ("fused_add_rmsnorm", "merge_state", "rope_quantize_fp8", "silu_and_mul")
 PROFILED = ("good_two_pass", "good_split_row_scratch", "good_scalar", "evil_missing_barrier")
 
 
@@ -33,9 +34,14 @@ def _name(sample: ShippedSample) -> str:
     return sample.path.stem
 
 
+# Backwards: the process that is at tests/test_samples.py meanwhile checks others, and none waits.
 CASES = [
     pytest.param(one, id=_name(one), marks=[pytest.mark.nightly] if is_nightly(one) else [])
-    for one in SAMPLES
+    for one in reversed(SAMPLES)
+]
+REFERENCES = [
+    pytest.param(name, marks=[] if name in QUICK_REFERENCES else [pytest.mark.nightly])
+    for name in sorted(load_problems())
 ]
 
 
@@ -97,7 +103,7 @@ def test_reply_to_a_profile_names_the_bottleneck_and_its_families(
     sound(job_reply(done_job(result), "full"), PAGE_TOKENS)
 
 
-@pytest.mark.parametrize("name", sorted(load_problems()))
+@pytest.mark.parametrize("name", REFERENCES)
 def test_reply_to_profiling_a_reference_kernel_fits(
     name: str, checked_samples: CheckedSamples
 ) -> None:

@@ -27,7 +27,7 @@ from .planned_build import as_plan_errors, as_unfinished_source
 from .sass import SassFunction, disassemble
 from .sass_reader import loads_in_flight, read_instructions
 
-_FACTS_VERSION = "15"
+_FACTS_VERSION = "16"
 """Raised whenever the unit of an unchanged cubin would be recorded differently."""
 _COMPILER_KILLED = re.compile(r"died due to signal|Killed signal|virtual memory exhausted")
 _LOCK_MARGIN_S = 30.0

@@ -198,7 +198,14 @@ def _screened_function(
     if writes_module_scope(code, bank):
         screened.add("module_state")
     screened |= cache_requests(instructions, slots.descriptor)
-    return sass_function(name, [opcode for opcode, _ in instructions], screened)
+    return sass_function(name, [_computed(*one) for one in instructions], screened)
+
+
+def _computed(opcode: str, operands: str) -> str:
+    """Return an opcode; MOV for a multiply-add of zeros, which loads a constant."""
+    return (
+        "MOV" if opcode.startswith("HFMA2") and ",-RZ,RZ," in operands.replace(" ", "") else opcode
+    )
 
 
 def _screen_classes(opcode: str, operands: str) -> Iterable[ScreenClass]:

@@ -67,6 +67,8 @@ _DESCRIPTOR_BITS: Mapping[str, int] = {
 _BY_TMA = ("UBLK", "UTMA")
 _TO_UNIFORM = re.compile(r"U(?!BLK|TMA|CGABAR|ISETP)|LDCU|R2UR|S2UR|CREDUX|VOTEU")
 _HAS_DESCRIPTOR_BIT = ("LD", "ST")  # bit 76, as of copies by a TMA unit
+_WIDE_SUM = 1 << 14  # HADD2.F32, which makes one fp32 value
+_ZERO_REGISTER = 0xFF
 _SWAP_FORMS = 3  # compare-and-swap, whose opcodes begin with 3, names none
 _LDCU = 0x7AC
 _FIRST_OUT_L1, _KEEP_L1 = 0, 2
@@ -116,17 +118,23 @@ def _operations(code: bytes, opcodes: Mapping[int, str], slots: ConstantSlots) -
             _follow_write(operation, (low, high), slots, descriptors)
         if operation in _REGISTER_READS and (high >> 8) & 0xFF not in _HARMLESS_REGISTERS:
             return None
-        modified = _modified(operation, opcode, high)
+        modified = _modified(operation, (low, high))
         if modified is None:
             return None
         operations.append(modified)
     return operations
 
 
-def _modified(operation: str, opcode: int, high: int) -> str | None:
+def _modified(operation: str, word: tuple[int, int]) -> str | None:
     """Return an operation with what counts tell apart: width, formats, stores that stream."""
+    low, high = word
+    opcode = low & _OPERATION_BITS
     if operation == "F2FP":
         return conversion_opcode(high)
+    if operation == "HADD2":
+        return "HADD2.F32" if high & _WIDE_SUM else operation
+    if operation == "HFMA2":
+        return "MOV" if (low >> 24) & 0xFF == _ZERO_REGISTER else operation
     if operation not in ("LDG", "STG"):
         return operation
     width = (high >> 9) & 7

@@ -112,6 +112,8 @@ extern "C" __global__ void copy(const float4* a, float4* b, float* c) {
         ("sm_90a", "c[t] = a[t].x * a[t].y + c[t];", 0.0),
         ("sm_90a", "h[t] = __hmax2(h[t], h[t + 32]);", 1.0),
         ("sm_100a", "a[t] = __fadd2_rn(a[t], a[t + 32]);", 1.0),
+        ("sm_90a", "c[t] = c[t] + __low2float(*(__half2*)&h[t]);", 0.0),
+        ("sm_90a", "c[t] = t & 1 ? 1.875f : 0.8f; c[t + 32] = c[t + 64] + c[t];", 0.0),
     ],
 )
 def test_packed_arithmetic_is_told_from_scalar(
@@ -119,6 +121,7 @@ def test_packed_arithmetic_is_told_from_scalar(
 ) -> None:
     source = f"""
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 extern "C" __global__ void work(float2* a, float* c, __nv_bfloat162* h) {{
   const int t = threadIdx.x;
   {body}

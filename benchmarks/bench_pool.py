@@ -15,6 +15,7 @@ import os
 import signal
 import statistics
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -179,16 +180,21 @@ def main() -> None:
     settings = replace(settings_from_environment(), claude=None)
     figures: list[PoolFigures] = []
     for gpus in map(int, options.gpus.split(",")):
-        figures.append(measure("local", gpus, options, settings))
+        figures.append(_said(measure("local", gpus, options, settings)))
         offered = ("--resources", json.dumps({"kopt_sim": gpus})) if options.sim else ()
         _ray("start", "--head", "--disable-usage-stats", f"--num-gpus={gpus}", *offered)
         try:
-            figures.append(measure("ray", gpus, options, settings))
+            figures.append(_said(measure("ray", gpus, options, settings)))
         finally:
             _ray("stop")
     print(_table(figures))
     if options.json is not None:
         options.json.write_text(json.dumps([asdict(one) for one in figures], indent=1))
+
+
+def _said(found: PoolFigures) -> PoolFigures:
+    print(found, file=sys.stderr, flush=True)
+    return found
 
 
 def _table(figures: Sequence[PoolFigures]) -> str:

@@ -6,10 +6,18 @@ there are estimates only, and nothing is called faster.
 
 from collections.abc import Iterator
 
-from kopt.kernels.bench_result import BenchResult, Comparison, Latency, RejectedBaseline, Rotation
+from kopt.kernels.bench_result import (
+    BenchResult,
+    Comparison,
+    DeviceState,
+    Latency,
+    RejectedBaseline,
+    Rotation,
+)
 from kopt.kernels.precision import PRECISIONS
 from kopt.kernels.record import Record
 from kopt.kernels.status import Provenance, Status, Verdict
+from kopt.tools.bench.disturbances import POWER_CAP
 from kopt.tools.bench.verdict import is_below_copy
 
 from .check_facts import wrong_facts
@@ -116,10 +124,18 @@ def doubts(result: BenchResult) -> Iterator[str]:
         wrong = outputs.calls - outputs.identical - outputs.within_gates
         yield f"{wrong} of {outputs.calls} timed calls have wrong outputs"
     state = result.state
-    if state is not None and state.throttle:
-        yield f"the GPU throttled: {', '.join(state.throttle)}"
+    if state is not None:
+        yield from _throttle_words(state)
     if state is not None and state.other_processes:
         yield f"{state.other_processes} other processes use the GPU"
+
+
+def _throttle_words(state: DeviceState) -> Iterator[str]:
+    others = [reason for reason in state.throttle if reason != POWER_CAP]
+    if others:
+        yield f"the GPU throttled: {', '.join(others)}"
+    if POWER_CAP in state.throttle:
+        yield "the GPU was at its power limit: both sides of a pair ran at the clocks that it left"
 
 
 def below_copy_words(result: BenchResult) -> str | None:

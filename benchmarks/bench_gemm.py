@@ -6,7 +6,7 @@ For every workload that is there to be timed, and every kernel in `unproven/` th
 benchmark with all library paths that pass their check (docs/benchmarking.md), torch and cuBLASLt
 with each of its algorithms timed among them. A row has both times and the speed of the kernel in
 units of the library's, with its interval, measured in pairs. --save keeps the whole results as
-JSON, one document for each benchmark and line. It has not been run on a GPU yet.
+JSON, one document for each benchmark and line.
 """
 
 import argparse

@@ -83,6 +83,8 @@ class Script:
     """How the device behaves."""
 
     candidate_us: float = 4.0
+    candidate_alone_us: float | None = None
+    """In sessions of its own; None: as beside others."""
     reference_us: float = 5.0
     empty_us: float = 1.1
     libraries: dict[tuple[str, bool], LibraryScript] = field(
@@ -260,7 +262,10 @@ class ScriptedSession:
             return script.empty_us
         if isinstance(side, LibrarySide):
             return script.libraries[side.baseline.name, side.pdl].us
-        return script.candidate_us if self._is_candidate(side) else script.reference_us
+        if not self._is_candidate(side):
+            return script.reference_us
+        alone_us = script.candidate_alone_us if len(self._request.sides) == 1 else None
+        return script.candidate_us if alone_us is None else alone_us
 
     def _disturbance(self, position: int) -> float:
         noise = self._script.noise

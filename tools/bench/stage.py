@@ -26,6 +26,7 @@ from .baselines import choose_contestants, timing_rejection
 from .bench_outcome import begun, comparisons, measured_facts, notes
 from .full_check import PassedFullCheck, full_check
 from .plain_copy import plain_copy
+from .power_limit import faster_alone
 from .reference_side import launched_program
 from .request import MAX_PAIRS, MIN_PAIRS, BenchRequest
 from .side_by_side import Contest, Timed, time_side_by_side
@@ -110,7 +111,7 @@ def _bench(
     finding = timed.outputs.finding
     if finding is not None:
         return _failed(result, finding.status, (finding.diagnostic,))
-    compared = comparisons(timed)
+    compared, at_limit = faster_alone(timed, comparisons(timed))
     copy, without_copy = _plain_copy(request, case)
     return result.model_copy(
         update={
@@ -119,7 +120,7 @@ def _bench(
             "verdict": compared[0].verdict,
             "comparisons": compared,
             "copy_gb_s": case.device.copy_ceiling_gb_s(),
-            "diagnostics": (*result.diagnostics, *notes(timed), *without_copy),
+            "diagnostics": (*result.diagnostics, *notes(timed), *at_limit, *without_copy),
         }
     )
 

@@ -2,7 +2,7 @@
 family: [tensor_cores, async_pipeline, clusters]
 note: "few rows: weights by TMA into wgmma as its 64 rows, k split over a cluster, its sums added in fp32"
 where: "M <= 128 and K % 8 == 0"
-tune: {BLOCKS: [256, 128, 512], RING_KB: [96, 64, 48, 192], ROWS: [8], GROUPS: [1, 2]}
+tune: {BLOCKS: [256, 128, 512], RING_KB: [48, 96, 64, 192], ROWS: [8], GROUPS: [1, 2]}
 tensor_maps:
   x_tiles: {tensor: x, box: "ROWS, 64", swizzle: 128}
   weight_tiles: {tensor: weight, box: "64 * GROUPS, 64", swizzle: 128}
@@ -27,7 +27,7 @@ variants:
         pdl: true
         args: [x_tiles, weight_tiles, out, M, N, K]
   - when: M <= 64
-    set: {ROWS: 64}
+    set: {ROWS: 64, RING_KB: 64}
     launch:
       - kernel: gemm_split
         grid: ceil_div(N, 64 * GROUPS) * max(1, min(8, BLOCKS // ceil_div(N, 64 * GROUPS)))
@@ -37,7 +37,7 @@ variants:
         pdl: true
         args: [x_tiles, weight_tiles, out, M, N, K]
   - when: "true"
-    set: {ROWS: 128, GROUPS: 2}
+    set: {ROWS: 128, GROUPS: 2, RING_KB: 96}
     launch:
       - kernel: gemm_split
         grid: ceil_div(N, 64 * GROUPS) * max(1, min(8, BLOCKS // ceil_div(N, 64 * GROUPS)))
@@ -52,8 +52,9 @@ variants:
 // consumer warpgroup; its blocks share out the steps of k, and each keeps as many bytes of weight
 // under way as its ring holds. At the end every block adds a part of the columns over the cluster,
 // through distributed shared memory, in fp32 and in the order of the ranks.
-// The last warp loads: weights before it waits for the kernel before, as they are static. TMA fills
-// with zeros beyond the ends of M, N and K.
+// The last warp loads: weights before it waits for the kernel before, as they are static. The ring is
+// so small that the next launch finds room for its own beside it. TMA fills with zeros beyond the
+// ends of M, N and K.
 
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
@@ -63,7 +64,7 @@ variants:
 
 #include <cstdint>
 
-constexpr int STEP = 64, COLUMNS = 64 * GROUPS, CONSUMERS = 128 * GROUPS;
+constexpr int MOST_RANKS = 8, STEP = 64, COLUMNS = 64 * GROUPS, CONSUMERS = 128 * GROUPS;
 constexpr int X_BYTES = ROWS * STEP * 2, WEIGHT_BYTES = COLUMNS * STEP * 2;
 constexpr int STAGES = RING_KB * 1024 / (X_BYTES + WEIGHT_BYTES);
 constexpr int PART = ROWS < 64 ? ROWS : 64, PARTS = ROWS / PART;  // rows of x of one instruction
@@ -75,6 +76,7 @@ struct Shared {
   kopt::mbarrier_t full[STAGES], empty[STAGES];
 };
 static_assert(sizeof(Shared) <= RING_KB * 1024 + 256);
+static_assert(STAGES > 1);  // a stage is free once the products of the next one are under way
 static_assert(ROWS * PITCH * 4 <= STAGES * (X_BYTES + WEIGHT_BYTES));
 
 __device__ __forceinline__ uint32_t address_of(const void* p) {
@@ -216,13 +218,20 @@ extern "C" __global__ void __launch_bounds__(CONSUMERS + 32)
   if (threadIdx.x < CONSUMERS) {
     for (int i = rank * CONSUMERS + threadIdx.x; i < M * COLUMNS / 2; i += ranks * CONSUMERS) {
       const int row = i / (COLUMNS / 2), at = i % (COLUMNS / 2) * 2;
+      float2 parts[MOST_RANKS];  // all are asked for before the first is used
+#pragma unroll
+      for (int r = 0; r < MOST_RANKS; ++r)
+        if (r < ranks) {
+          const float* other = cluster.map_shared_rank(sums, r) + row * PITCH + at;
+          parts[r] = *reinterpret_cast<const float2*>(other);
+        }
       float2 sum = make_float2(0.0f, 0.0f);
-      for (int r = 0; r < ranks; ++r) {
-        const float* other = cluster.map_shared_rank(sums, r) + row * PITCH + at;
-        const float2 more = *reinterpret_cast<const float2*>(other);
-        sum.x += more.x;
-        sum.y += more.y;
-      }
+#pragma unroll
+      for (int r = 0; r < MOST_RANKS; ++r)
+        if (r < ranks) {
+          sum.x += parts[r].x;
+          sum.y += parts[r].y;
+        }
       __nv_bfloat16* to = out + static_cast<size_t>(row) * N + column + at;
       if (N % 2 == 0 && column + at < N) {
         *reinterpret_cast<__nv_bfloat162*>(to) = __floats2bfloat162_rn(sum.x, sum.y);

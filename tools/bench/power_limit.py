@@ -1,0 +1,63 @@
+"""Comparisons at a GPU's power limit: who is faster there must be faster alone, too.
+
+At the limit the clocks of both sides of a pair are what it leaves them. A candidate that draws more
+power than it needs would slow a baseline down that depends on the clocks more than itself. Alone,
+each side pays for its own power only.
+"""
+
+from collections.abc import Iterable
+
+from kopt.kernels.bench_result import Comparison
+from kopt.kernels.record import Diagnostic
+from kopt.kernels.status import Verdict
+from kopt.tools.devices.timer import Side, TimingFailure
+
+from .disturbances import POWER_CAP
+from .reference_side import candidate_side
+from .side_by_side import Timed
+from .timed_case import timing_request
+from .unpaired_times import time_sides
+
+
+def faster_alone(
+    timed: Timed, compared: Iterable[Comparison]
+) -> tuple[tuple[Comparison, ...], tuple[Diagnostic, ...]]:
+    """Return comparisons, `faster` where each side alone says so, too, and why others are not.
+
+    Raises:
+        InfraError: The device failed, or was disturbed by more than its power limit.
+    """
+    compared = tuple(compared)
+    reasons = {reason for entry in timed.measurement.telemetry for reason in entry.throttle}
+    if POWER_CAP not in reasons or all(one.verdict is not Verdict.FASTER for one in compared):
+        return compared, ()
+    sides = {(entry.path.name, entry.path.pdl): entry.side for entry in timed.contest.baselines}
+    ours_us = _alone_us(timed, candidate_side(timed.contest.candidate))
+    judged, told = list[Comparison](), list[Diagnostic]()
+    for one in compared:
+        if one.verdict is Verdict.FASTER:
+            theirs_us = _alone_us(timed, sides[one.baseline.name, one.baseline.pdl])
+            if ours_us is None or theirs_us is None or theirs_us <= ours_us:
+                told.append(_why(one, ours_us, theirs_us))
+                one = one.model_copy(update={"verdict": Verdict.INCONCLUSIVE})
+        judged.append(one)
+    return tuple(judged), tuple(told)
+
+
+def _alone_us(timed: Timed, side: Side) -> float | None:
+    """Return the median time of a call of one side alone; None where it failed."""
+    found = time_sides(timed.case, timing_request(timed.case, (side,)))
+    return None if isinstance(found, TimingFailure) else found[0][1].median_us
+
+
+def _why(one: Comparison, ours_us: float | None, theirs_us: float | None) -> Diagnostic:
+    ours, theirs = (
+        "it failed" if us is None else f"{us:.4g} us a call" for us in (ours_us, theirs_us)
+    )
+    return Diagnostic(
+        severity="warning",
+        message=f"at the power limit it is faster than {one.baseline.label} in pairs, and not "
+        f"alone: {ours}, {theirs}",
+        hint="a lower clock of both may slow the baseline down more: use less power, or smaller "
+        "workloads",
+    )

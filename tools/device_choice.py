@@ -74,7 +74,7 @@ def _opened(
     from kopt.tools.gpu.open_gpu import open_gpu
     from kopt.tools.resident.open_resident import open_resident
 
-    shared = None if is_fresh else open_resident(name, settings, tell)
+    shared = None if is_fresh else open_resident(name, settings, tell, has_spare=has_spare)
     return shared or open_gpu(name, settings, tell, has_spare=has_spare)
 
 

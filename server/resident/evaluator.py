@@ -229,9 +229,9 @@ class ResidentEvaluator:
             def open_here(
                 name: str, *, has_spare: bool, helpers: Helpers, told: Callable[[str], None]
             ) -> Device:
-                del name, has_spare  # the callers' GPU is this one, and it has a spare
+                del name  # the callers' GPU is this one
                 visitor.tell = told
-                return self._gpu.for_caller(visitor, helpers)
+                return self._gpu.for_caller(visitor, helpers, has_spare=has_spare)
 
             with using_home(self._settings.home):
                 writer = FrameWriter(target, caller.remembered_bytes)
@@ -242,7 +242,10 @@ class ResidentEvaluator:
         finally:
             with self._lock:
                 del self._visitors[visitor]
+                is_idle = not self._visitors and not self._is_stopping
             self._wake()
+            if is_idle:
+                self._gpu.rest()
 
     def _retire(self) -> None:
         """`retire` with the lock held."""

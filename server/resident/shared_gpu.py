@@ -6,10 +6,10 @@ What a candidate hurts is replaced as in a process with a GPU of its own (`tools
 
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kopt.config.errors import InfraError
+from kopt.config.errors import InfraError, SetupError
 from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem
@@ -45,13 +45,19 @@ class SharedGpu:
         self._current: CallersGpu | None = None
         self._used: TimingDevice | None = None
 
-    def for_caller(self, visitor: Visitor, helpers: Helpers) -> "CallersGpu":
+    def for_caller(self, visitor: Visitor, helpers: Helpers, *, has_spare: bool) -> "CallersGpu":
         """Return the GPU as a device of one caller.
+
+        Args:
+            visitor: The caller.
+            helpers: Gives the caller's builds of kopt's own kernels.
+            has_spare: Whether the caller brings many candidates, so that a second worker waits for
+                the first to fail; a timing waits until it has started.
 
         Raises:
             SetupError: There is no such GPU, or what its workers need is not installed.
         """
-        return CallersGpu(self, visitor, helpers)
+        return CallersGpu(self, visitor, helpers, has_spare=has_spare)
 
     def any_device(self) -> TimingDevice:
         """Return the device used last, or a first one."""
@@ -94,6 +100,8 @@ class SharedGpu:
             if caller.visitor.is_gone:
                 raise InfraError("the caller has hung up")
             _call(device, "readmit")
+            if caller.has_spare:
+                _call(device, "keep_spare")
             self._used = device
 
     def abandon(self, caller: "CallersGpu") -> None:
@@ -104,6 +112,14 @@ class SharedGpu:
         with self._handover:  # so that it is not the next caller's work that ends
             if self._current is caller:
                 _call(self._used, "abandon")
+
+    def rest(self) -> None:
+        """Start the second workers of all devices, while nobody waits for a measurement."""
+        with self._opening:
+            devices = list(self._devices.values())
+        for device in devices:
+            with suppress(InfraError, SetupError):  # whoever comes next meets and reports it
+                _call(device, "rest")
 
     def close(self) -> None:
         """End all workers."""
@@ -116,7 +132,7 @@ class SharedGpu:
             self._current, self._used = caller, None
 
     def _opened(self) -> TimingDevice:
-        opened = self._open_here(self.name, has_spare=True, helpers=self._helpers, told=self._tell)
+        opened = self._open_here(self.name, has_spare=False, helpers=self._helpers, told=self._tell)
         timer = as_timer(opened)
         assert timer is not None  # no simulator has a resident evaluator
         return timer
@@ -136,10 +152,13 @@ class CallersGpu:
     Inside `open_timing` the thread that opened it may go on to use the device; others wait.
     """
 
-    def __init__(self, shared: SharedGpu, visitor: Visitor, helpers: Helpers) -> None:
-        """Take a share of the GPU; `helpers` gives the caller's builds of kopt's own kernels."""
+    def __init__(
+        self, shared: SharedGpu, visitor: Visitor, helpers: Helpers, *, has_spare: bool
+    ) -> None:
+        """Take a share of the GPU, as `SharedGpu.for_caller` says."""
         self.visitor = visitor
         self.helpers = helpers
+        self.has_spare = has_spare
         self._shared = shared
         found = shared.any_device()
         self._name, self._spec, self._facts = found.name, found.gpu, found.facts

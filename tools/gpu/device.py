@@ -178,6 +178,15 @@ class CudaDevice:
             self._pool.discard()
         self._is_abandoned = False
 
+    def keep_spare(self) -> None:
+        """Have a second worker from the end of this use of the device on."""
+        self._pool.keep_spare()
+
+    def rest(self) -> None:
+        """Start the second worker now, as nothing is measured."""
+        with self._turn():
+            self._pool.keep_spare()
+
     def renew(self) -> None:
         """End the worker: what comes next runs in a process that has run nothing."""
         with self._turn():

@@ -114,6 +114,10 @@ class WorkerPool:
         if worker is not None:
             worker.end()
 
+    def keep_spare(self) -> None:
+        """Have a spare from the next `refill` on."""
+        self._has_spare = True
+
     def refill(self) -> None:
         """Start a spare in the background if there is none; call it when nothing is timed."""
         wanted = self._has_spare and not self._is_closed

@@ -16,7 +16,7 @@ IDLE_S = 600.0
 
 
 def open_resident(
-    name: str, settings: Settings, show: Callable[[str], None]
+    name: str, settings: Settings, show: Callable[[str], None], *, has_spare: bool
 ) -> RemoteDevice | None:
     """Return the GPU called `name` by its evaluator; None where there is none and none is wanted.
 
@@ -24,6 +24,7 @@ def open_resident(
         name: `cuda:0` and so on.
         settings: Of this process; `gpu_idle_s` says whether an evaluator is started.
         show: Told of waiting.
+        has_spare: As in `open_device`; once its first caller has gone, an evaluator has one anyway.
 
     Raises:
         SetupError: There is no such GPU here, or no evaluator can start.
@@ -42,4 +43,4 @@ def open_resident(
         require_worker_modules()
         start_evaluator(place, settings.gpu_idle_s or IDLE_S)
 
-    return open_over(ResidentRoute(place, start, show), settings, show, has_spare=True)
+    return open_over(ResidentRoute(place, start, show), settings, show, has_spare=has_spare)

@@ -44,7 +44,7 @@ def test_another_environment_has_another_evaluator(
 def test_an_evaluator_that_does_not_answer_is_named(
     resident_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = open_resident("cuda:0", resident_settings, ignore)
+    opened = open_resident("cuda:0", resident_settings, ignore, has_spare=True)
     assert opened is not None
     with closing(opened):
         (only,) = ask_evaluators(resident_settings, "status").evaluators
@@ -54,7 +54,7 @@ def test_an_evaluator_that_does_not_answer_is_named(
         with monkeypatch.context() as hasty:
             hasty.setattr(greeting, "ANSWER_S", 0.2)
             with pytest.raises(SetupError, match=f"kill -9 {pid}"):
-                open_resident("cuda:0", resident_settings, ignore)
+                open_resident("cuda:0", resident_settings, ignore, has_spare=True)
             (unheard,) = ask_evaluators(resident_settings, "status").unheard
             assert f"process {pid}" in unheard
     finally:
@@ -72,7 +72,7 @@ def test_arrays_of_this_machine_go_whole(
         return FrameWriter(target, remembered_bytes)
 
     monkeypatch.setattr(link, "FrameWriter", noted)
-    opened = open_resident("cuda:0", resident_settings, ignore)
+    opened = open_resident("cuda:0", resident_settings, ignore, has_spare=True)
     assert opened is not None
     opened.close()
     assert remembered == [0]
@@ -84,7 +84,7 @@ def test_an_evaluator_that_cannot_start_says_why(
 ) -> None:
     monkeypatch.setattr(starting, "PROGRAM", ("-c", "raise SystemExit('no room for this one')"))
     with pytest.raises(SetupError, match="no room for this one"):
-        open_resident("cuda:0", resident_settings, ignore)
+        open_resident("cuda:0", resident_settings, ignore, has_spare=True)
 
 
 def test_whoever_crowds_the_port_leaves_room_at_the_socket_of_this_machine(

@@ -50,7 +50,7 @@ class _Rig:
 
     @contextmanager
     def opened(self) -> Generator[RemoteGpu]:
-        device = open_resident("cuda:0", self.settings, ignore)
+        device = open_resident("cuda:0", self.settings, ignore, has_spare=True)
         assert isinstance(device, RemoteGpu)
         with closing(device):
             yield device
@@ -221,7 +221,7 @@ def test_who_comes_while_an_evaluator_is_stopping_meets_the_next_one(rig: _Rig) 
     with rig.opened() as device:
         first = rig.worker(device)
         stopping = rig.ask("stop")
-        assert open_resident("cuda:0", unwanted, ignore) is None
+        assert open_resident("cuda:0", unwanted, ignore, has_spare=True) is None
         with rig.opened() as late:
             assert rig.worker(late) != first
             assert rig.worker(device) == first
@@ -267,10 +267,10 @@ def test_sigterm_ends_an_evaluator_and_its_workers(rig: _Rig) -> None:
 
 def test_none_is_started_where_none_is_wanted(rig: _Rig) -> None:
     unwanted = replace(rig.settings, gpu_idle_s=0.0)
-    assert open_resident("cuda:0", unwanted, ignore) is None
+    assert open_resident("cuda:0", unwanted, ignore, has_spare=True) is None
     with rig.opened() as device:
         first = rig.worker(device)
-    found = open_resident("cuda:0", unwanted, ignore)
+    found = open_resident("cuda:0", unwanted, ignore, has_spare=True)
     assert isinstance(found, RemoteGpu)
     with closing(found):
         assert rig.worker(found) == first

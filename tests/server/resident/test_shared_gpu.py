@@ -1,5 +1,7 @@
 """The GPU that callers of a resident evaluator share, over workers that play one."""
 
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,8 @@ from kopt.kernels.status import Status
 from kopt.server.resident.shared_gpu import CallersGpu, SharedGpu
 from kopt.server.resident.turns import Visitor
 from kopt.tools.devices.device import Device
-from support.scripted_device import ScriptedDevice
+from kopt.tools.devices.timer import TimingFailure
+from support.scripted_device import ScriptedDevice, side
 from support.shared_caches import share_caches
 from support.tiny_problem import write_tiny_problem
 
@@ -22,22 +25,31 @@ def _no_helpers(arch: str) -> dict[str, str]:
     return {}
 
 
-def test_who_hangs_up_before_a_worker_was_asked_leaves_nothing_running(
-    tmp_path: Path, shared_caches: Path
-) -> None:
+@pytest.fixture
+def scripted(tmp_path: Path, shared_caches: Path) -> ScriptedDevice:
     settings = Settings(home=share_caches(tmp_path / "home", shared_caches))
-    problem = load_problem(write_tiny_problem(tmp_path))
-    scripted = ScriptedDevice(settings, problem, tmp_path / "locks")
+    return ScriptedDevice(settings, load_problem(write_tiny_problem(tmp_path)), tmp_path / "locks")
 
-    def open_here(*_: object, **__: object) -> Device:
+
+@pytest.fixture
+def shared(scripted: ScriptedDevice) -> Iterator[SharedGpu]:
+    def open_here(name: str, *, has_spare: bool, **others: object) -> Device:
+        del name, others
+        scripted.device = scripted.another(has_spare=has_spare)
         return scripted.device
 
-    shared = SharedGpu("cuda:0", open_here)
+    with closing(SharedGpu("cuda:0", open_here)) as shared:
+        yield shared
 
-    def caller() -> CallersGpu:
-        return shared.for_caller(Visitor("pid 1", ignore), _no_helpers)
 
-    early, late, staying = caller(), caller(), caller()
+def _caller(shared: SharedGpu, *, has_spare: bool = False) -> CallersGpu:
+    return shared.for_caller(Visitor("pid 1", ignore), _no_helpers, has_spare=has_spare)
+
+
+def test_who_hangs_up_before_a_worker_was_asked_leaves_nothing_running(
+    scripted: ScriptedDevice, shared: SharedGpu
+) -> None:
+    early, late, staying = (_caller(shared) for _ in range(3))
     spin = scripted.request("execute spin")
     with shared.turn(early):  # its thread has the turn, and no device yet
         early.close()
@@ -49,4 +61,25 @@ def test_who_hangs_up_before_a_worker_was_asked_leaves_nothing_running(
         with pytest.raises(InfraError, match="was ended"):
             scripted.device.execute(spin)
     assert staying.execute(scripted.request()).status is Status.PASSED
-    shared.close()
+
+
+def test_the_first_call_waits_for_no_second_worker_which_starts_once_it_is_over(
+    scripted: ScriptedDevice, shared: SharedGpu
+) -> None:
+    caller = _caller(shared)
+    assert caller.execute(scripted.request()).status is Status.PASSED
+    with caller.open_timing(scripted.timing(side())) as session:
+        assert not isinstance(session, TimingFailure)
+    assert len(scripted.workers) == 1
+    caller.close()
+    shared.rest()
+    assert len(scripted.workers) == 2
+
+
+def test_a_caller_of_many_candidates_has_a_second_worker_at_once(
+    scripted: ScriptedDevice, shared: SharedGpu
+) -> None:
+    _caller(shared).execute(scripted.request())
+    assert len(scripted.workers) == 1
+    _caller(shared, has_spare=True).execute(scripted.request())
+    assert len(scripted.workers) == 2

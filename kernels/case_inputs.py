@@ -12,12 +12,12 @@ from .derived_regimes import (
     DERIVED_REGIMES,
     base_regime,
     derive_inputs,
-    ignored_elements,
     is_row_data,
     signed_weights,
 )
 from .dtypes import numpy_dtype
 from .expressions import evaluate_expression, expression_names
+from .ignored_elements import ignored_elements
 from .input_regimes import REGIMES
 from .oracle import Arrays, Inputs, Oracle, served_regimes
 from .problem import Problem, Workload, storage_shape

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import numpy.typing as npt
 
+from .ignored_elements import has_mask, is_merge
 from .input_regimes import draw_values
 from .oracle import Arrays, Inputs
 from .problem import Problem, TensorSpec
@@ -46,19 +47,8 @@ def base_regime(problem: Problem, regime: str) -> str:
 
     Where something may count for nothing (empty states, masked rows) `zero_blocks` draws it.
     """
-    has_ignored = _is_merge(problem) or _has_mask(problem)
+    has_ignored = is_merge(problem) or has_mask(problem)
     return "zero_blocks" if regime == "edges" and has_ignored else "normal"
-
-
-def ignored_elements(problem: Problem, inputs: Arrays) -> dict[str, npt.NDArray[np.bool_]]:
-    """Return which elements count for nothing, whatever they hold, by tensor; broadcastable."""
-    if _is_merge(problem):
-        return {f"v_{side}": np.isneginf(inputs[f"s_{side}"])[..., None] for side in ("a", "b")}
-    if _has_mask(problem):
-        rows = np.arange(inputs["input"].shape[1], dtype=np.int64)
-        ignored: npt.NDArray[np.bool_] = np.greater_equal(rows, inputs["mask"][:, None])
-        return {"input": ignored[..., None]}
-    return {}
 
 
 def is_row_data(problem: Problem, tensor: TensorSpec) -> bool:
@@ -162,7 +152,7 @@ def _scaled(
 
 
 def _edges(problem: Problem, inputs: Inputs, rng: np.random.Generator) -> Inputs:
-    if _is_merge(problem):
+    if is_merge(problem):
         return _zeros_in_states(_far_scores(inputs, rng), rng)
     if problem.name.startswith("silu"):
         inputs = _whole_gates(problem, inputs, rng)
@@ -227,15 +217,6 @@ def _near_eps(problem: Problem, inputs: Inputs, rng: np.random.Generator) -> Inp
         **inputs,
         **{name: (values[name] * factor).astype(inputs[name].dtype) for name in names},
     }
-
-
-def _is_merge(problem: Problem) -> bool:
-    return {"v_a", "s_a", "v_b", "s_b"} <= {tensor.name for tensor in problem.tensors}
-
-
-def _has_mask(problem: Problem) -> bool:
-    ranks = {tensor.name: len(tensor.shape) for tensor in problem.tensors}
-    return (ranks.get("input"), ranks.get("mask")) == (3, 1)
 
 
 def _far_scores(inputs: Inputs, rng: np.random.Generator) -> Inputs:

@@ -143,13 +143,14 @@ def _execute(
     with step("allocate"):
         buffers = CallBuffers(data, worker.arena, worker.pinned, secrets.randbits(64))
     resources.callback(buffers.close)
+    with step("allocate"):
+        buffers.upload(worker.stream)
+    # A library may plan when it is bound, by page tables and lengths that it reads.
     call = bind_side(request, buffers.addresses, worker)
     if request.late_producer:
         call = _behind_late_producer(call, data, buffers, worker)
     elif isinstance(call, BoundPlan) and not request.finds_leftovers:
         call = _over_leftovers(call, request, worker)
-    with step("allocate"):
-        buffers.upload(worker.stream)
     _run(call, worker.stream)
     with step("run"):
         return buffers.read_back(worker.stream)

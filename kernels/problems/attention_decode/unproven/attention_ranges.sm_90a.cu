@@ -1,0 +1,317 @@
+/* kopt: 1
+family: [tensor_cores, grid_shape, ilp_unroll]
+note: "equal ranges of the page list for all blocks, mma.sync with K and V straight from memory"
+where: "D == 128 and G <= 8 and P % 16 == 0"
+tune: {WARPS: [4, 8, 2], BLOCKS: [2, 1, 4]}
+scratch:
+  partial: {dtype: float32, shape: "min(N * (P // 16), ceil_div(SM_COUNT * BLOCKS, H)), H, 2 * 8 * 128"}
+  scales: {dtype: float32, shape: "min(N * (P // 16), ceil_div(SM_COUNT * BLOCKS, H)), H, 2 * 8 * 2"}
+launch:
+  - kernel: attend
+    grid: "min(N * (P // 16), ceil_div(SM_COUNT * BLOCKS, H)), H"
+    block: 32 * WARPS
+    args: [q, k_cache, v_cache, kv_indptr, kv_indices, kv_last_page_len, out, partial, scales, B, G, P]
+  - kernel: merge
+    grid: G, H, B
+    block: 128
+    pdl: true
+    args:
+      - kv_indptr
+      - kv_last_page_len
+      - partial
+      - scales
+      - out
+      - {int32: "min(N * (P // 16), ceil_div(SM_COUNT * BLOCKS, H))"}
+      - B
+      - P
+*/
+// Mapping: the list of pages, cut into tiles of 16 tokens, is shared out evenly among gridDim.x
+// blocks for each head of keys and values, whatever the lengths of its sequences are. A block walks
+// over the sequences that its range meets. One that lies whole in the range is finished there; of
+// one that began before the range, or goes on behind it, the block leaves a part: sums that are not
+// divided yet, and for each query head its largest logit and the sum of its weights. `merge` adds
+// the parts of each sequence. A block has at most one part of either kind: places 0 and 1.
+//
+// The G query heads share every load. A warp takes a tile at a time, in registers alone:
+//   logits   = q (16 x 128, rows G to 15 are zeros) . K^T, two halves of 8 tokens
+//   result^T = V^T (128 x 16) . p^T (16 x 8), p rounded to bfloat16
+// Products take elements of k in any order that both operands share, so that each lane loads whole
+// pieces of 16 bytes. Lane 4 g + t has
+//   of K, columns 32 c + 8 t to 32 c + 8 t + 7 of tokens g and 8 + g;
+//   of V, columns 8 g to 8 g + 7 and 64 + 8 g to 64 + 8 g + 7 of tokens 2 t, 2 t + 1, 2 t + 8, 2 t + 9;
+//   logits of query head g, of the same tokens as of V; of the result, the columns of its V and
+//   query heads 2 t and 2 t + 1.
+// The next tile is on its way while one is computed. Slots behind the last token may hold NaN: their
+// logits are replaced, their values are not loaded.
+// Logits are to the base 2. The barriers in `finish` stand before the warps' sums are read, and
+// before the shared memory takes those of the next sequence.
+
+#include <cuda_bf16.h>
+#include <kopt/griddepcontrol.cuh>
+
+#include <cmath>
+#include <cstdint>
+
+constexpr int D = 128, HEADS = 8, TILE = 16, PLACES = 2;
+
+struct Tile {
+  uint4 keys[2][4];
+  uint4 values[4][2];
+};
+
+struct Sums {
+  float largest, weight;  // of query head g; `weight` counts the tokens of this lane alone
+  float value[8][4];      // columns 8 g + j and 64 + 8 g + j of query heads 2 t, 2 t + 1
+};
+
+struct Shared {
+  float value[WARPS][HEADS][D];
+  float largest[WARPS][HEADS], weight[WARPS][HEADS];
+};
+
+// Tokens of one sequence that a block attends to.
+struct Segment {
+  const int* pages;
+  int first, end, tokens;  // tiles of the sequence, and all of its tokens
+};
+
+__device__ __forceinline__ void multiply(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2,
+                                         uint32_t a3, uint32_t b0, uint32_t b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+
+__device__ __forceinline__ uint32_t word(const uint4& from, int i) {
+  return i == 0 ? from.x : i == 1 ? from.y : i == 2 ? from.z : from.w;
+}
+
+__device__ __forceinline__ uint32_t packed(float low, float high) {
+  const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+  return *reinterpret_cast<const uint32_t*>(&both);
+}
+
+// Loads tile `place` of the sequence; `row` is the distance of two slots in elements.
+__device__ __forceinline__ void load(Tile& tile, const Segment& segment, int place, int P, size_t row,
+                                     const __nv_bfloat16* keys, const __nv_bfloat16* values) {
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const int each = P / TILE;
+  const size_t slot = static_cast<size_t>(segment.pages[place / each]) * P + place % each * TILE;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const __nv_bfloat16* key = keys + (slot + 8 * half + g) * row + 8 * t;
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      tile.keys[half][c] = __ldg(reinterpret_cast<const uint4*>(key + 32 * c));
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const int token = 2 * t + i % 2 + i / 2 * 8;
+    const __nv_bfloat16* value = values + (slot + token) * row + 8 * g;
+    const bool is_there = place * TILE + token < segment.tokens;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      tile.values[i][half] = is_there ? __ldg(reinterpret_cast<const uint4*>(value + 64 * half))
+                                      : make_uint4(0, 0, 0, 0);
+    }
+  }
+}
+
+__device__ __forceinline__ void attend_to(const Tile& tile, const uint4 (&query)[4], int left,
+                                          float scale, Sums& sums) {
+  const int lane = threadIdx.x % 32, t = lane % 4;
+  float logits[2][4] = {};
+#pragma unroll
+  for (int c = 0; c < 4; ++c)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const uint4& key = tile.keys[half][c];
+      multiply(logits[half], query[c].x, 0, query[c].y, 0, key.x, key.y);
+      multiply(logits[half], query[c].z, 0, query[c].w, 0, key.z, key.w);
+    }
+  float now = sums.largest;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    float& logit = logits[i / 2][i % 2];
+    logit = 2 * t + i % 2 + i / 2 * 8 < left ? logit * scale : -INFINITY;
+    now = fmaxf(now, logit);
+  }
+  now = fmaxf(now, __shfl_xor_sync(~0u, now, 1));
+  now = fmaxf(now, __shfl_xor_sync(~0u, now, 2));
+  const float shrink = exp2f(sums.largest - now);
+  sums.largest = now;
+  sums.weight *= shrink;
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    float& logit = logits[i / 2][i % 2];
+    logit = exp2f(logit - now);
+    sums.weight += logit;
+  }
+  const float low = __shfl_sync(~0u, shrink, 8 * t), high = __shfl_sync(~0u, shrink, 8 * t + 4);
+  const uint32_t p0 = packed(logits[0][0], logits[0][1]), p1 = packed(logits[1][0], logits[1][1]);
+#pragma unroll
+  for (int j = 0; j < 8; ++j) {
+    const uint32_t select = j % 2 ? 0x7632 : 0x5410;
+    uint32_t a[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int token = i / 2 * 2, half = i % 2;
+      a[i] = __byte_perm(word(tile.values[token][half], j / 2),
+                         word(tile.values[token + 1][half], j / 2), select);
+    }
+    sums.value[j][0] *= low;
+    sums.value[j][1] *= high;
+    sums.value[j][2] *= low;
+    sums.value[j][3] *= high;
+    multiply(sums.value[j], a[0], a[1], a[2], a[3], p0, p1);
+  }
+}
+
+// The place of a part in scratch, or -1 where the sequence is whole.
+__device__ __forceinline__ int part_of(bool began_before, bool goes_on) {
+  return began_before ? 0 : goes_on ? 1 : -1;
+}
+
+__device__ __forceinline__ void finish(Shared& shared, Sums& sums, int place, int G,
+                                       __nv_bfloat16* out, float* partial, float* scales) {
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  sums.weight += __shfl_xor_sync(~0u, sums.weight, 1);
+  sums.weight += __shfl_xor_sync(~0u, sums.weight, 2);
+  if (t == 0) {
+    shared.largest[warp][g] = sums.largest;
+    shared.weight[warp][g] = sums.weight;
+  }
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    float* row = &shared.value[warp][2 * t + i % 2][i / 2 * 64 + 8 * g];
+#pragma unroll
+    for (int j = 0; j < 8; ++j) row[j] = sums.value[j][i];
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < G * D; i += 32 * WARPS) {
+    const int head = i / D, column = i % D;
+    float largest = -INFINITY, weight = 0.0f, value = 0.0f;
+    for (int w = 0; w < WARPS; ++w) largest = fmaxf(largest, shared.largest[w][head]);
+    for (int w = 0; w < WARPS; ++w) {
+      const float factor = exp2f(shared.largest[w][head] - largest);
+      weight += shared.weight[w][head] * factor;
+      value += shared.value[w][head][column] * factor;
+    }
+    if (place < 0) {
+      out[i] = __float2bfloat16(value / weight);
+      continue;
+    }
+    partial[place * HEADS * D + i] = value;
+    if (column == 0) {
+      scales[(place * HEADS + head) * 2] = largest;
+      scales[(place * HEADS + head) * 2 + 1] = weight;
+    }
+  }
+  __syncthreads();
+}
+
+// The first tile of range `block`, of `blocks` that share `tiles`.
+__device__ __forceinline__ int range_start(int block, int blocks, int tiles) {
+  return static_cast<int>(static_cast<long long>(tiles) * block / blocks);
+}
+
+// The range that tile `tile` lies in.
+__device__ __forceinline__ int range_of(int tile, int blocks, int tiles) {
+  return static_cast<int>((static_cast<long long>(tile + 1) * blocks - 1) / tiles);
+}
+
+__device__ __forceinline__ int tokens_of(const int* kv_indptr, const int* last, int b, int P) {
+  return (kv_indptr[b + 1] - kv_indptr[b] - 1) * P + last[b];
+}
+
+// The sequence that page `place` of the list belongs to.
+__device__ __forceinline__ int sequence_of(const int* kv_indptr, int B, int place) {
+  int low = 0, high = B - 1;
+  while (low < high) {
+    const int middle = (low + high + 1) / 2;
+    if (kv_indptr[middle] <= place) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+extern "C" __global__ void __launch_bounds__(32 * WARPS)
+    attend(const __nv_bfloat16* q, const __nv_bfloat16* k_cache, const __nv_bfloat16* v_cache,
+           const int* kv_indptr, const int* kv_indices, const int* kv_last_page_len,
+           __nv_bfloat16* out, float* partial, float* scales, int B, int G, int P) {
+  __shared__ Shared shared;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const int block = blockIdx.x, blocks = gridDim.x, head = blockIdx.y, H = gridDim.y;
+  const int each = P / TILE, tiles = kv_indptr[B] * each;
+  const int start = range_start(block, blocks, tiles), end = range_start(block + 1, blocks, tiles);
+  const size_t row = static_cast<size_t>(H) * D;
+  const size_t part = static_cast<size_t>(block * H + head) * PLACES * HEADS;
+  const float scale = 1.4426950408889634f * 0.08838834764831845f;  // log2(e) / sqrt(128)
+
+  for (int b = sequence_of(kv_indptr, B, start / each); b < B; ++b) {
+    const int begin = kv_indptr[b] * each;
+    if (begin >= end) break;
+    Segment segment;
+    segment.pages = kv_indices + kv_indptr[b];
+    segment.tokens = tokens_of(kv_indptr, kv_last_page_len, b, P);
+    const int all = (segment.tokens + TILE - 1) / TILE;
+    segment.first = max(start - begin, 0);
+    segment.end = min(end - begin, all);
+    if (segment.first >= segment.end) continue;  // nothing but slots behind the last token
+
+    const size_t first_head = (static_cast<size_t>(b) * H + head) * G;
+    uint4 query[4];
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      const __nv_bfloat16* from = q + (first_head + g) * D + 32 * c + 8 * t;
+      query[c] = g < G ? __ldg(reinterpret_cast<const uint4*>(from)) : make_uint4(0, 0, 0, 0);
+    }
+    Sums sums = {-INFINITY, 0.0f, {}};
+    Tile tile[2];
+    int place = segment.first + warp;
+    if (place < segment.end) load(tile[0], segment, place, P, row, k_cache + head * D, v_cache + head * D);
+    while (place < segment.end) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int next = place + WARPS;
+        if (next < segment.end) load(tile[1 - i], segment, next, P, row, k_cache + head * D, v_cache + head * D);
+        if (place < segment.end) attend_to(tile[i], query, segment.tokens - place * TILE, scale, sums);
+        place = next;
+      }
+    }
+    const int kind = part_of(begin < start, begin + all > end);
+    finish(shared, sums, kind, G, out + first_head * D, partial + part * D, scales + part * 2);
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(D)
+    merge(const int* kv_indptr, const int* kv_last_page_len, const float* partial,
+          const float* scales, __nv_bfloat16* out, int blocks, int B, int P) {
+  const int g = blockIdx.x, head = blockIdx.y, b = blockIdx.z, H = gridDim.y, column = threadIdx.x;
+  const int each = P / TILE, tiles = kv_indptr[B] * each, begin = kv_indptr[b] * each;
+  const int tokens = tokens_of(kv_indptr, kv_last_page_len, b, P);
+  const int first = range_of(begin, blocks, tiles);
+  const int last = range_of(begin + (tokens - 1) / TILE, blocks, tiles);
+  kopt::griddepcontrol_wait();
+  if (first == last) return;  // one block had all of it
+  float largest = -INFINITY;
+  for (int block = first; block <= last; ++block) {
+    const int place = begin < range_start(block, blocks, tiles) ? 0 : 1;
+    const size_t part = (static_cast<size_t>(block * H + head) * PLACES + place) * HEADS + g;
+    largest = fmaxf(largest, scales[part * 2]);
+  }
+  float weight = 0.0f, value = 0.0f;
+#pragma unroll 4
+  for (int block = first; block <= last; ++block) {
+    const int place = begin < range_start(block, blocks, tiles) ? 0 : 1;
+    const size_t part = (static_cast<size_t>(block * H + head) * PLACES + place) * HEADS + g;
+    const float factor = exp2f(scales[part * 2] - largest);
+    weight += scales[part * 2 + 1] * factor;
+    value += partial[part * D + column] * factor;
+  }
+  out[((static_cast<size_t>(b) * H + head) * gridDim.x + g) * D + column] =
+      __float2bfloat16(value / weight);
+}

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow  # nvcc, and tiles of tensor cores on the simulato
 ATTENTION = load_problems()["attention_decode"]
 RANGES = read_candidate(ATTENTION.folder / "unproven" / "attention_ranges.sm_90a.cu")
 REFERENCE = read_candidate(ATTENTION.folder / "reference.cu")
-MANY = {"B": 6, "H": 2, "G": 3, "C": 100, "P": 32}
+MANY = {"B": 6, "H": 2, "G": 3, "N": 24, "P": 32}
 """Sequences of which a block of few meets several, with several tiles a page."""
 
 
@@ -67,9 +67,9 @@ def test_ranges_that_hold_many_sequences_or_a_piece_of_one_are_right(
 @pytest.mark.parametrize(
     "axes",
     [
-        {"B": 1, "H": 1, "G": 8, "C": 1, "P": 16},
-        {"B": 1, "H": 8, "G": 4, "C": 1024, "P": 16},
-        {"B": 5, "H": 3, "G": 5, "C": 130, "P": 48},
+        {"B": 1, "H": 1, "G": 8, "N": 1, "P": 16},
+        {"B": 1, "H": 8, "G": 4, "N": 64, "P": 16},
+        {"B": 5, "H": 3, "G": 5, "N": 15, "P": 48},
     ],
 )
 def test_other_shapes_that_the_kernel_claims_are_right(

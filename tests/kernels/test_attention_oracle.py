@@ -20,13 +20,13 @@ from support.oracle_run import draw, workload_of
 ATTENTION = load_problems()["attention_decode"]
 Axes = Mapping[str, int]
 
-SMALL = {"B": 3, "H": 2, "G": 4, "C": 70, "P": 16}
-ONE_LONG = {"B": 1, "H": 1, "G": 4, "C": 4096, "P": 16}
+SMALL = {"B": 3, "H": 2, "G": 4, "N": 15, "P": 16}
+ONE_LONG = {"B": 1, "H": 1, "G": 4, "N": 256, "P": 16}
 SHAPES: dict[str, dict[str, int]] = {
     "small": SMALL,
-    "pages of 64, no group": {"B": 2, "H": 2, "G": 1, "C": 100, "P": 64},
-    "7 query heads a head": {"B": 2, "H": 1, "G": 7, "C": 90, "P": 16},
-    "one of 300": {"B": 1, "H": 2, "G": 4, "C": 300, "P": 16},
+    "pages of 64, no group": {"B": 2, "H": 2, "G": 1, "N": 4, "P": 64},
+    "7 query heads a head": {"B": 2, "H": 1, "G": 7, "N": 12, "P": 16},
+    "one of 300": {"B": 1, "H": 2, "G": 4, "N": 19, "P": 16},
     "one of 4096": ONE_LONG,
 }
 BF16 = "bfloat16"
@@ -90,7 +90,7 @@ def test_sums_kept_in_fp16_are_refused(regime: str) -> None:
 @pytest.mark.parametrize("dtype", [BF16, "float16"])
 @pytest.mark.parametrize("regime", ["outliers", "mixed", "huge", "assorted"])
 def test_logits_in_16_bits_are_refused_where_they_are_large(regime: str, dtype: str) -> None:
-    axes = SMALL | {"C": 300}
+    axes = SMALL | {"N": 3 * 19}
     assert _finding(_case(axes, regime), Order(logits=dtype)) is not None
 
 
@@ -143,7 +143,7 @@ def _with_lengths_alike(inputs: dict[str, npt.NDArray[Any]]) -> None:
 def test_attention_to_other_tokens_is_refused(
     changed: Callable[[dict[str, npt.NDArray[Any]]], None], context: int
 ) -> None:
-    data = _case(SMALL | {"C": context, "H": 1})
+    data = _case(SMALL | {"N": 3 * context // 16, "H": 1})
     inputs = dict(data.inputs)
     changed(inputs)
     assert _judged(data, Order(tile=1 << 20).attend(inputs)) is not None
@@ -159,7 +159,7 @@ def test_each_query_head_attends_to_its_own_head_of_keys_and_values() -> None:
 
 
 def test_sequences_have_different_lengths_that_use_every_page_once() -> None:
-    inputs = draw("attention_decode", {"B": 32, "H": 1, "G": 1, "C": 1024, "P": 16}).inputs
+    inputs = draw("attention_decode", {"B": 32, "H": 1, "G": 1, "N": 2048, "P": 16}).inputs
     indptr = inputs["kv_indptr"]
     pages = np.diff(indptr)
     assert indptr[0] == 0
@@ -173,19 +173,19 @@ def test_sequences_have_different_lengths_that_use_every_page_once() -> None:
 
 
 def test_as_many_sequences_as_pages_have_one_page_each() -> None:
-    inputs = draw("attention_decode", {"B": 5, "H": 1, "G": 1, "C": 3, "P": 16}).inputs
+    inputs = draw("attention_decode", {"B": 5, "H": 1, "G": 1, "N": 5, "P": 16}).inputs
     assert inputs["kv_indptr"].tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_tokens_beyond_those_that_are_taken_at_once_are_all_counted() -> None:
-    run = draw("attention_decode", {"B": 1, "H": 1, "G": 2, "C": 1500, "P": 48})
+    run = draw("attention_decode", {"B": 1, "H": 1, "G": 2, "N": 32, "P": 48})
     exact = Order(tile=1 << 20).attend(run.inputs)
     np.testing.assert_allclose(run.outputs["out"].exact, exact, rtol=1e-3, atol=1e-5)
 
 
 def test_slots_behind_the_last_token_hold_nan_and_are_no_part_of_the_result() -> None:
     data = _case(SMALL, "edges")
-    last = ATTENTION.workloads[0].axes["P"] - data.inputs["kv_last_page_len"]
+    last = SMALL["P"] - data.inputs["kv_last_page_len"]
     for name in ("k_cache", "v_cache"):
         odd = ~np.isfinite(data.inputs[name].astype(np.float32))
         assert odd.any(axis=(2, 3)).sum() == last.sum()

@@ -81,6 +81,7 @@ def probe(side: LibrarySide, buffers: Buffers, inputs: Bits) -> tuple[dict[str, 
         found.update({f"{run}/{name}": bits for name, bits in buffers.outputs().items()})
 
     try:
+        buffers.fill(inputs, POISONS[0])  # a library may plan by what it reads when it is bound
         bound = bind_library(
             side, buffers.problem, buffers.workload, buffers.addresses, buffers.stream
         )

@@ -11,6 +11,7 @@ bfloat16.
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 DISTRIBUTIONS = ("flashinfer-python", "torch")
@@ -110,8 +111,7 @@ def _dense(tensors: Tensors) -> tuple[Any, Any]:
     )
     counts = indptr[1:] - indptr[:-1]
     table = torch.zeros((len(last), int(counts.max())), dtype=torch.int32, device=last.device)
-    ends = indptr.tolist()
-    for b, (first, end) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+    for b, (first, end) in enumerate(pairwise(indptr.tolist())):
         table[b, : end - first] = indices[first:end]
     lengths = (counts - 1) * tensors["k_cache"].shape[1] + last
     return table, lengths.view(torch.uint32)

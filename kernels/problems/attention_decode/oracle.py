@@ -71,7 +71,13 @@ def _drawn(
 def _tables(
     rng: np.random.Generator, sequences: int, pages: int, page_size: int
 ) -> dict[str, npt.NDArray[np.int32]]:
-    """Return tables of sequences of one page to about twice the mean, with no page left over."""
+    """Return tables of sequences of one page to about twice the mean, with no page left over.
+
+    Raises:
+        ValueError: There are fewer pages than sequences.
+    """
+    if pages < sequences:
+        raise ValueError(f"{sequences} sequences need a page each, and there are {pages}")
     shares = np.cumsum(rng.random(sequences))
     ends = np.floor(shares / shares[-1] * (pages - sequences)).astype(np.int64)
     ends[-1] = pages - sequences

@@ -20,9 +20,10 @@ from kopt.tools.imports.trace_records import ConstAxis, Definition, WorkloadLine
 from support.exports import exported_reference, write_files
 from support.foreign_checkouts import definition, workload, write_trace
 
+_LARGE = ("gemm_bf16", "attention_decode")
 EXPORTED = [
-    # Its large products take a minute to draw.
-    pytest.param(p, id=p.name, marks=[pytest.mark.nightly] if p.name == "gemm_bf16" else [])
+    # Their large products and caches take a minute to draw.
+    pytest.param(p, id=p.name, marks=[pytest.mark.nightly] if p.name in _LARGE else [])
     for p in load_problems().values()
     if (p.folder / "torch_reference.py").is_file()
 ]
@@ -147,7 +148,11 @@ def test_what_kopt_exports_comes_back_equal(problem: Problem, tmp_path: Path) ->
     assert sorted(map(str, shapes)) == sorted(
         str(_wanted(problem, place)) for place in range(len(problem.workloads))
     )
-    assert [one.fault for one in trace_tasks(root)] == [""] * len(list(trace_tasks(root)))
+    faults = {one.fault for one in trace_tasks(root)}
+    if problem.name == "attention_decode":  # no random integers are tables of pages
+        assert all("kv_indptr comes from a file and only grows" in fault for fault in faults)
+    else:
+        assert faults == {""}
 
 
 def _shapes(root: Path, read: Definition) -> list[dict[str, tuple[int, ...]]]:

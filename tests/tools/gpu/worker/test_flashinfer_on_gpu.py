@@ -136,7 +136,7 @@ def test_a_captured_call_gives_the_same_bits_and_allocates_nothing(
     assert captured.keys() == eager.keys() != set()
     assert all((captured[name] == eager[name]).all() for name in eager)
     assert facts["allocations"] == 0
-    assert facts["nodes"] == ["KERNEL"]
+    assert set(facts["nodes"]) == {"KERNEL"}  # and one, but where parts of a sum are merged
 
 
 @pytest.mark.parametrize(("problem", "baseline", "pdl"), [p for p in PATHS if "fp4" in p[0]])

@@ -1,16 +1,21 @@
-"""The benchmark of GEMM kernels: which are measured where, and what a table says."""
+"""Kernels against libraries: which are measured where, and what a table says."""
 
-from bench_gemm import cases, table
+import sys
+
+import pytest
+from bench_library import cases, main, table
 
 from kopt.kernels.bench_result import RejectedBaseline
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.status import Status, Verdict
 from support.bench_results import bench_result, comparison, failed_bench
 
+GEMM = load_problems()["gemm_bf16"]
+
 
 def test_every_timed_workload_is_measured_with_each_kernel_that_claims_it() -> None:
-    timed = [one.name for one in load_problems()["gemm_bf16"].workloads if one.use == "time"]
-    found = [(case.workload.name, case.candidate.name.split(".")[0]) for case in cases()]
+    timed = [one.name for one in GEMM.workloads if one.use == "time"]
+    found = [(case.workload.name, case.candidate.name.split(".")[0]) for case in cases(GEMM)]
     assert list(dict.fromkeys(name for name, _ in found)) == timed
     assert {kernel for name, kernel in found if name == "m8192xn8192xk8192"} == {
         "gemm_mma",
@@ -21,7 +26,7 @@ def test_every_timed_workload_is_measured_with_each_kernel_that_claims_it() -> N
 
 
 def test_a_table_has_both_times_and_the_ratio_with_its_interval() -> None:
-    case = next(cases())
+    case = next(cases(GEMM))
     rejected = RejectedBaseline(name="flashinfer_cudnn", pdl=False, status="unavailable", reason="")
     text = table(
         case,
@@ -37,4 +42,20 @@ def test_a_table_has_both_times_and_the_ratio_with_its_interval() -> None:
 
 
 def test_a_kernel_that_fails_has_its_status() -> None:
-    assert table(next(cases()), failed_bench(Status.INCORRECT)).endswith(": incorrect")
+    assert table(next(cases(GEMM)), failed_bench(Status.INCORRECT)).endswith(": incorrect")
+
+
+@pytest.mark.parametrize("name", ["gemm_bf16", "attention_decode"])
+def test_each_problem_with_workloads_to_be_timed_has_a_kernel_for_every_one(name: str) -> None:
+    problem = load_problems()[name]
+    measured = {case.workload.name for case in cases(problem)}
+    assert measured == {one.name for one in problem.workloads if one.use == "time"}
+
+
+def test_a_name_that_no_problem_has_ends_the_program_with_those_that_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = ["bench_library.py", "--problem", "gemm_bf16", "--problem", "gemm_bf17"]
+    monkeypatch.setattr(sys, "argv", asked)
+    with pytest.raises(SystemExit, match="no problem is called gemm_bf17"):
+        main()

@@ -1,12 +1,12 @@
-"""Print what each kernel beside gemm_bf16 is worth against each library, workload by workload.
+"""Print what each kernel beside a problem is worth against each library, workload by workload.
 
-    .venv/bin/python benchmarks/bench_gemm.py [--device cuda:0] [--kernel PART ...] [--save FILE]
+    .venv/bin/python benchmarks/bench_library.py --problem gemm_bf16 [--problem NAME ...]
+        [--device cuda:0] [--kernel PART ...] [--save FILE]
 
-For every workload that is there to be timed, and every kernel in `unproven/` that claims it: a
-benchmark with all library paths that pass their check (docs/benchmarking.md), torch and cuBLASLt
-with each of its algorithms timed among them. A row has both times and the speed of the kernel in
-units of the library's, with its interval, measured in pairs. --save keeps the whole results as
-JSON, one document for each benchmark and line.
+For every workload that is there to be timed, and every kernel in the problem's `unproven/` that
+claims it: a benchmark with all library paths that pass their check (docs/benchmarking.md). A row
+has both times and the speed of the kernel in units of the library's, with its interval, measured in
+pairs. --save keeps the whole results as JSON, one document for each benchmark and line.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from kopt.config.settings import settings_from_environment
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.case import Case
+from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
@@ -31,18 +32,20 @@ TEXTS = ("workload", "kernel", "library")
 
 def main() -> None:
     """Measure, print a table for each workload as soon as it is there."""
-    parser = argparse.ArgumentParser(description="The kernels of gemm_bf16 against libraries.")
+    parser = argparse.ArgumentParser(description="Kernels beside problems against libraries.")
+    parser.add_argument("--problem", action="append", required=True, help="may come again")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--kernel", nargs="*", default=[""], help="parts of workload names")
     parser.add_argument("--save", type=Path, help="a file for the results, one JSON a line")
     options = parser.parse_args()
+    named = _known(options.problem)
     settings = settings_from_environment()
     with open_device(options.device, settings) as opened:
         device = as_timer(opened)
         if device is None:
             raise SystemExit("a GPU is needed: --device cuda:0")
         print(f"{device.facts.name}, driver {device.facts.driver_version}; all measured")
-        for case in cases():
+        for case in (case for problem in named for case in cases(problem)):
             if not any(part in case.workload.name for part in options.kernel):
                 continue
             result = bench_candidate(BenchRequest(case, baselines="every"), device, settings)
@@ -52,9 +55,17 @@ def main() -> None:
                     file.write(result.model_dump_json(by_alias=True) + "\n")
 
 
-def cases() -> Iterator[Case]:
+def _known(names: Sequence[str]) -> list[Problem]:
+    """Return the problems of these names; the program ends where there is none."""
+    problems = load_problems()
+    unknown = [name for name in names if name not in problems]
+    if unknown:
+        raise SystemExit(f"no problem is called {unknown[0]}: one of {', '.join(problems)}")
+    return [problems[name] for name in names]
+
+
+def cases(problem: Problem) -> Iterator[Case]:
     """Yield every kernel at every workload that it claims and that is there to be timed."""
-    problem = load_problems()["gemm_bf16"]
     sources = [read_candidate(path) for path in sorted((problem.folder / "unproven").glob("*.cu"))]
     for workload in problem.workloads:
         if workload.use == "check":

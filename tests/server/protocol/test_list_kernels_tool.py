@@ -18,7 +18,7 @@ from support.tool_client import ERAS, KERNEL, connected, facts_of, serve_options
 
 pytestmark = pytest.mark.anyio
 
-MAX_TOKENS = 1_500
+MAX_TOKENS = 2_500
 ALL = [kernel for problem in load_problems().values() for kernel in problem.kernel_ids]
 
 

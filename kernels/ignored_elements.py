@@ -44,8 +44,9 @@ def _unused_slots(inputs: Arrays) -> npt.NDArray[np.bool_]:
     """Return which slots (pages, page size) of a cache hold no token of any sequence."""
     indptr, indices, last = (inputs[name] for name in _PAGE_TABLES)
     pages, page_size = inputs["k_cache"].shape[:2]
+    slots = np.arange(page_size, dtype=np.int64)
     held = np.zeros(pages, dtype=np.int64)
     held[indices[: indptr[-1]]] = page_size
     held[indices[indptr[1:] - 1]] = last
-    unused: npt.NDArray[np.bool_] = np.greater_equal(np.arange(page_size), held[:, None])
+    unused: npt.NDArray[np.bool_] = np.greater_equal(slots, held[:, None])
     return unused

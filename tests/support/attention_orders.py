@@ -46,7 +46,7 @@ class Order:
         return out
 
     def _attended(self, q: Singles, keys: Singles, values: Singles) -> Singles:
-        logits = _as(q @ keys.T * np.float32(q.shape[1] ** -0.5), self.logits)
+        logits = _as((q @ keys.T * q.shape[1] ** -0.5).astype(np.float32), self.logits)
         parts = slices(len(keys), -(-len(keys) // self.splits))
         states = [self._part(logits[:, part], values[part]) for part in parts]
         if len(states) == 1:
@@ -89,6 +89,6 @@ def rows_of(inputs: Arrays, cache: str, sequence: int, head: int) -> Singles:
     return decode(rows[: len(rows) - behind]).astype(np.float32)
 
 
-def _as(values: Singles, dtype: str) -> Singles:
+def _as(values: npt.NDArray[np.floating[Any]], dtype: str) -> Singles:
     """Return `values` as they are once stored as `dtype`."""
     return values.astype(numpy_dtype(dtype)).astype(np.float32)

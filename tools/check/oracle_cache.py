@@ -72,14 +72,19 @@ class OracleCache:
         return data
 
     def _write(self, place: Path, data: CaseData) -> None:
+        """Keep a case, unless the cache has no room for it even where it is alone."""
+        arrays, described = _taken_apart(data)
+        if sum(array.nbytes for array in arrays.values()) <= self.limit_bytes:
+            self._publish(place, arrays, described)
+        evict_least_used(self.folder, self.limit_bytes, _size_bytes)
+
+    def _publish(self, place: Path, arrays: dict[str, Array], described: dict[str, Any]) -> None:
         with staging_folder(place) as staging:
-            arrays, described = _taken_apart(data)
             sizes = {name: _save(staging / f"{name}.npy", a) for name, a in arrays.items()}
             entry = {"files": sizes, "case": described}
             text = json.dumps(entry)
             (staging / _ENTRY).write_text(f"{content_hash([text])}\n{text}", encoding="utf-8")
             publish_folder(staging, place)
-        evict_least_used(self.folder, self.limit_bytes, _size_bytes)
 
 
 def open_cache(settings: Settings) -> OracleCache:

@@ -14,6 +14,7 @@ from kopt.config.files import folder_size
 from kopt.tools.check import oracle_parts
 from kopt.tools.check.case_data import CaseData, CaseKey
 from kopt.tools.check.oracle_cache import OracleCache, case_hash
+from support.oracle_run import workload_of
 from support.synthetic_check import synthetic_problem
 
 
@@ -179,6 +180,17 @@ def test_cache_is_never_larger_than_its_limit(key: CaseKey, cache: OracleCache) 
         small.load(replace(key, seed=seed))
         assert folder_size(cache.folder)[0] <= 2 * size
     assert (cache.folder / case_hash(replace(key, seed=5))).exists()
+
+
+def test_a_case_larger_than_the_cache_is_not_written_and_leaves_the_others(
+    key: CaseKey, cache: OracleCache
+) -> None:
+    cache.load(key)
+    other = replace(key, workload=workload_of(key.problem, {"B": 64, "H": 256}))
+    size = sum(file.stat().st_size for file in _entries(cache)[0].iterdir())
+    data = replace(cache, limit_bytes=2 * size).load(other)
+    assert data.inputs["x"].shape == (64, 256)
+    assert [entry.name for entry in _entries(cache)] == [case_hash(key)]
 
 
 def test_remains_of_a_dead_writer_are_removed(key: CaseKey, cache: OracleCache) -> None:

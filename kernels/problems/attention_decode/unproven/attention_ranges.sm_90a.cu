@@ -38,11 +38,12 @@ launch:
 // Products take elements of k in any order that both operands share, so that each lane loads whole
 // pieces of 16 bytes. Lane 4 g + t has
 //   of K, columns 32 c + 8 t to 32 c + 8 t + 7 of tokens g and 8 + g;
-//   of V, columns 8 g to 8 g + 7 and 64 + 8 g to 64 + 8 g + 7 of tokens 2 t, 2 t + 1, 2 t + 8, 2 t + 9;
+//   of V, columns 8 g to 8 g + 7 and 64 + 8 g to 64 + 8 g + 7 of tokens 2 t, 2 t + 1, 2 t + 8 and
+//   2 t + 9;
 //   logits of query head g, of the same tokens as of V; of the result, the columns of its V and
 //   query heads 2 t and 2 t + 1.
-// The next tile is on its way while one is computed. Slots behind the last token may hold NaN: their
-// logits are replaced, their values are not loaded.
+// The next tile is on its way while one is computed, and the number of the page behind it. Slots
+// behind the last token may hold NaN: their logits are replaced, their values are not loaded.
 // Logits are to the base 2. The barriers in `finish` stand before the warps' sums are read, and
 // before the shared memory takes those of the next sequence.
 
@@ -73,6 +74,18 @@ struct Shared {
 struct Segment {
   const int* pages;
   int first, end, tokens;  // tiles of the sequence, and all of its tokens
+  int each;                // tiles of a page
+
+  __device__ __forceinline__ int page_of(int place) const {
+    return place < end ? pages[place / each] : 0;
+  }
+};
+
+// The slots of one head of keys and values.
+struct Cache {
+  const __nv_bfloat16 *keys, *values;
+  size_t row;  // distance of two slots, in elements
+  int page_size;
 };
 
 __device__ __forceinline__ void multiply(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2,
@@ -93,15 +106,14 @@ __device__ __forceinline__ uint32_t packed(float low, float high) {
   return *reinterpret_cast<const uint32_t*>(&both);
 }
 
-// Loads tile `place` of the sequence; `row` is the distance of two slots in elements.
-__device__ __forceinline__ void load(Tile& tile, const Segment& segment, int place, int P, size_t row,
-                                     const __nv_bfloat16* keys, const __nv_bfloat16* values) {
+// Loads tile `place` of the sequence, which lies in `page`.
+__device__ __forceinline__ void load(Tile& tile, const Segment& segment, int place, int page,
+                                     const Cache& cache) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  const int each = P / TILE;
-  const size_t slot = static_cast<size_t>(segment.pages[place / each]) * P + place % each * TILE;
+  const size_t slot = static_cast<size_t>(page) * cache.page_size + place % segment.each * TILE;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const __nv_bfloat16* key = keys + (slot + 8 * half + g) * row + 8 * t;
+    const __nv_bfloat16* key = cache.keys + (slot + 8 * half + g) * cache.row + 8 * t;
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
       tile.keys[half][c] = __ldg(reinterpret_cast<const uint4*>(key + 32 * c));
@@ -110,7 +122,7 @@ __device__ __forceinline__ void load(Tile& tile, const Segment& segment, int pla
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const int token = 2 * t + i % 2 + i / 2 * 8;
-    const __nv_bfloat16* value = values + (slot + token) * row + 8 * g;
+    const __nv_bfloat16* value = cache.values + (slot + token) * cache.row + 8 * g;
     const bool is_there = place * TILE + token < segment.tokens;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -213,6 +225,11 @@ __device__ __forceinline__ void finish(Shared& shared, Sums& sums, int place, in
   __syncthreads();
 }
 
+// The row of scratch that holds a part of one query head.
+__device__ __forceinline__ size_t part_at(int block_and_head, int place, int g) {
+  return (static_cast<size_t>(block_and_head) * PLACES + place) * HEADS + g;
+}
+
 // The first tile of range `block`, of `blocks` that share `tiles`.
 __device__ __forceinline__ int range_start(int block, int blocks, int tiles) {
   return static_cast<int>(static_cast<long long>(tiles) * block / blocks);
@@ -247,8 +264,8 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
   const int block = blockIdx.x, blocks = gridDim.x, head = blockIdx.y, H = gridDim.y;
   const int each = P / TILE, tiles = kv_indptr[B] * each;
   const int start = range_start(block, blocks, tiles), end = range_start(block + 1, blocks, tiles);
-  const size_t row = static_cast<size_t>(H) * D;
-  const size_t part = static_cast<size_t>(block * H + head) * PLACES * HEADS;
+  const Cache cache = {k_cache + head * D, v_cache + head * D, static_cast<size_t>(H) * D, P};
+  const size_t part = part_at(block * H + head, 0, 0);
   const float scale = 1.4426950408889634f * 0.08838834764831845f;  // log2(e) / sqrt(128)
 
   for (int b = sequence_of(kv_indptr, B, start / each); b < B; ++b) {
@@ -256,6 +273,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     if (begin >= end) break;
     Segment segment;
     segment.pages = kv_indices + kv_indptr[b];
+    segment.each = each;
     segment.tokens = tokens_of(kv_indptr, kv_last_page_len, b, P);
     const int all = (segment.tokens + TILE - 1) / TILE;
     segment.first = max(start - begin, 0);
@@ -271,14 +289,17 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     }
     Sums sums = {-INFINITY, 0.0f, {}};
     Tile tile[2];
-    int place = segment.first + warp;
-    if (place < segment.end) load(tile[0], segment, place, P, row, k_cache + head * D, v_cache + head * D);
+    int place = segment.first + warp, page = segment.page_of(place + WARPS);
+    if (place < segment.end) load(tile[0], segment, place, segment.page_of(place), cache);
     while (place < segment.end) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const int next = place + WARPS;
-        if (next < segment.end) load(tile[1 - i], segment, next, P, row, k_cache + head * D, v_cache + head * D);
-        if (place < segment.end) attend_to(tile[i], query, segment.tokens - place * TILE, scale, sums);
+        if (next < segment.end) load(tile[1 - i], segment, next, page, cache);
+        page = segment.page_of(next + WARPS);
+        if (place < segment.end) {
+          attend_to(tile[i], query, segment.tokens - place * TILE, scale, sums);
+        }
         place = next;
       }
     }
@@ -297,17 +318,16 @@ extern "C" __global__ void __launch_bounds__(D)
   const int last = range_of(begin + (tokens - 1) / TILE, blocks, tiles);
   kopt::griddepcontrol_wait();
   if (first == last) return;  // one block had all of it
+  // In the first range the sequence goes on, in the others it began before.
   float largest = -INFINITY;
   for (int block = first; block <= last; ++block) {
-    const int place = begin < range_start(block, blocks, tiles) ? 0 : 1;
-    const size_t part = (static_cast<size_t>(block * H + head) * PLACES + place) * HEADS + g;
+    const size_t part = part_at(block * H + head, block == first, g);
     largest = fmaxf(largest, scales[part * 2]);
   }
   float weight = 0.0f, value = 0.0f;
 #pragma unroll 4
   for (int block = first; block <= last; ++block) {
-    const int place = begin < range_start(block, blocks, tiles) ? 0 : 1;
-    const size_t part = (static_cast<size_t>(block * H + head) * PLACES + place) * HEADS + g;
+    const size_t part = part_at(block * H + head, block == first, g);
     const float factor = exp2f(scales[part * 2] - largest);
     weight += scales[part * 2 + 1] * factor;
     value += partial[part * D + column] * factor;

@@ -94,7 +94,7 @@ def test_logits_in_16_bits_are_refused_where_they_are_large(regime: str, dtype: 
     assert _finding(_case(axes, regime), Order(logits=dtype)) is not None
 
 
-@pytest.mark.parametrize("regime", ["outliers", "mixed", "huge"])
+@pytest.mark.parametrize("regime", ["mixed", "huge"])
 def test_exponentials_without_the_largest_logit_taken_off_are_refused(regime: str) -> None:
     finding = _finding(_case(SMALL, regime), Order(takes_largest_off=False))
     assert finding is not None

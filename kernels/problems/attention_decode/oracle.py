@@ -25,6 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 # Logits of q times 2^10 are thousands apart: without the largest taken off, exponentials overflow.
 _QUERIES = Magnitudes(tiny=2.0**-20, huge=2.0**10)
+_KEYS = Magnitudes(tiny=2.0**-4, huge=1.0)
 _VALUES = Magnitudes(tiny=2.0**-20, huge=2.0**20)
 _DRAWN_ROWS = 1 << 18
 """Rows of a cache that are float32 at once."""
@@ -43,15 +44,16 @@ def make_inputs(
     """Return the queries and both caches in bfloat16, and the three tables in int32.
 
     Queries and values have the regime. Keys have blocks of zeros where it asks for them, and
-    ordinary values elsewhere, so that logits are as large as the queries make them.
+    ordinary values elsewhere, so that logits are as large as the queries make them. Beside outliers
+    keys are small: logits lie some ten apart, and several tokens have weight.
     """
     axes = workload.axes
     cache = axes["N"], axes["P"], axes["H"], axes["D"]
-    of_keys = regime if regime == "zero_blocks" else "normal"
+    of_keys = {"zero_blocks": "zero_blocks", "outliers": "tiny"}.get(regime, "normal")
     q = axes["B"], axes["H"], axes["G"], axes["D"]
     return {
         "q": _drawn(rng, q, regime, _QUERIES),
-        "k_cache": _drawn(rng, cache, of_keys, _QUERIES),
+        "k_cache": _drawn(rng, cache, of_keys, _KEYS),
         "v_cache": _drawn(rng, cache, regime, _VALUES),
         **_tables(rng, axes["B"], axes["N"], axes["P"]),
     }

@@ -259,6 +259,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     attend(const __nv_bfloat16* q, const __nv_bfloat16* k_cache, const __nv_bfloat16* v_cache,
            const int* kv_indptr, const int* kv_indices, const int* kv_last_page_len,
            __nv_bfloat16* out, float* partial, float* scales, int B, int G, int P) {
+  kopt::griddepcontrol_launch_dependents();  // blocks of `merge` wait where there is room for them
   __shared__ Shared shared;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int block = blockIdx.x, blocks = gridDim.x, head = blockIdx.y, H = gridDim.y;

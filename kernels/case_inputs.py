@@ -2,7 +2,8 @@
 
 `assorted` gives each row of one call another regime, in no order: code that only large shapes take
 meets every regime at the cost of one case, for rows are computed independently of one another.
-Integers and tensors without rows are those of `normal` inputs there, but weights have both signs.
+Codes of fp8 and tensors along padded rows, such as their scales, come with their row. Integers and
+tensors without rows are those of `normal` inputs there, but weights have both signs.
 """
 
 import numpy as np
@@ -20,7 +21,8 @@ from .expressions import evaluate_expression, expression_names
 from .ignored_elements import ignored_elements
 from .input_regimes import REGIMES
 from .oracle import Arrays, Inputs, Oracle, served_regimes
-from .problem import Problem, Workload, storage_shape
+from .problem import Problem, TensorSpec, Workload, storage_shape
+from .row_rotation import padding_axes
 
 ASSORTED = "assorted"
 SINGLE_REGIMES = (*REGIMES, *DERIVED_REGIMES)
@@ -89,12 +91,13 @@ def _assorted(
     """Return inputs whose rows are drawn for each regime; the rest is that of normal inputs."""
     regimes = drawn_regimes(oracle)
     parts = np.array_split(rng.permutation(workload.axes[row_axis]), len(regimes))
-    replaced = {tensor.name for tensor in problem.tensors if is_row_data(problem, tensor)}
+    places = {tensor.name: _place_of_rows(problem, tensor) for tensor in problem.tensors}
+    replaced = {name: place for name, place in places.items() if place is not None}
     given = [tensor for tensor in problem.tensors if tensor.role != "out"]
     of_rows = _axes_of_rows(problem, row_axis)
     if all(tensor.name in replaced for tensor in given if of_rows & set(tensor.shape)):
         inputs = {
-            tensor.name: np.empty(storage_shape(tensor, workload.axes), numpy_dtype(tensor.dtype))
+            tensor.name: np.zeros(storage_shape(tensor, workload.axes), numpy_dtype(tensor.dtype))
             for tensor in given
         }
     else:  # integers of all rows are drawn at once, and what goes with them
@@ -105,14 +108,28 @@ def _assorted(
             continue
         smaller = _with_rows(problem, workload, {row_axis: part.size})
         drawn = draw_inputs(problem, oracle, smaller, rng, regime)
-        for name in replaced:
-            place = problem.tensor(name).shape.index(row_axis)
+        for name, place in replaced.items():
             _put_rows(inputs[name], drawn[name], part, place)
         if regime == regimes[0]:
-            inputs |= {name: drawn[name] for name in drawn.keys() - replaced}
+            inputs |= {name: drawn[name] for name in drawn.keys() - replaced.keys()}
     if "channels" in _derived(oracle):
         inputs |= signed_weights(problem, inputs, rng)
     return inputs
+
+
+def _place_of_rows(problem: Problem, tensor: TensorSpec) -> int | None:
+    """Return which axis of an input holds the rows that one call is given; None where none does.
+
+    Beside the data that regimes are derived of these are codes of fp8, and floating-point values
+    along an axis that pads the rows: what an oracle draws for a row belongs together.
+    """
+    if is_row_data(problem, tensor):
+        return tensor.shape.index(problem.row_axis or "")
+    is_row_major = tensor.layout == "row_major" and tensor.dtype.startswith(("float", "bfloat"))
+    if tensor.role == "out" or tensor.static or not is_row_major:
+        return None
+    rows = {problem.row_axis, *padding_axes(problem)}
+    return next((place for place, axis in enumerate(tensor.shape) if axis in rows), None)
 
 
 def _axes_of_rows(problem: Problem, row_axis: str) -> set[str]:
@@ -138,4 +155,4 @@ def _put_rows(
     at: npt.NDArray[np.int64],
     axis: int,
 ) -> None:
-    np.moveaxis(array, axis, 0)[at] = np.moveaxis(rows, axis, 0)
+    np.moveaxis(array, axis, 0)[at] = np.moveaxis(rows, axis, 0)[: at.size]

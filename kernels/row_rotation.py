@@ -4,9 +4,9 @@ Rows are independent of one another, so inputs whose rows moved by k give output
 by k. Both functions below roll by `shift` rows towards higher row numbers (as `numpy.roll`) and
 work on storage, in any dtype; they compute nothing and know no oracle.
 
-Inputs roll along the axis named `row_axis` alone: an axis of equal length is a table that rows
-look up. Outputs also roll along axes that pad the rows, such as align_up(B, 4): their first rows
-roll and the padding stays where it is.
+Tensors roll along the axis named `row_axis`; an input's axis of equal length is a table that rows
+look up. They also roll along axes that pad the rows, such as align_up(B, 4): their first rows roll
+and the padding stays where it is.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,8 @@ def rotate_inputs(
         targets: Arrays of the same shapes and dtypes to write to and return. Much faster than new
             ones where memory is used again: no page of it is new.
     """
-    return _Rolling(problem, _row_axes(problem), axes, shift).rolled(arrays, targets)
+    row_axes = _row_axes(problem) + padding_axes(problem)
+    return _Rolling(problem, row_axes, axes, shift).rolled(arrays, targets)
 
 
 def rotate_outputs(
@@ -79,13 +80,26 @@ def padded_row_axes(problem: Problem) -> tuple[str, ...]:
         expression = problem.axes[name]
         if expression is None or rows not in expression_names(expression):
             continue
-        if not expression.replace(" ", "").startswith(f"align_up({rows},"):
+        if not _pads(expression, rows):
             raise ToolError(
                 f"problem {problem.name}: rows of outputs cannot be found along axis "
                 f"{name} = {expression}; write align_up({rows}, n) for padded rows"
             )
         found = (*found, name)
     return found
+
+
+def padding_axes(problem: Problem) -> tuple[str, ...]:
+    """Return the axes that pad the rows, such as align_up(B, 4): the first rows lie along them."""
+    rows = problem.row_axis
+    if rows is None:
+        return ()
+    computed = ((name, one) for name, one in problem.axes.items() if one is not None)
+    return tuple(name for name, expression in computed if _pads(expression, rows))
+
+
+def _pads(expression: str, rows: str) -> bool:
+    return expression.replace(" ", "").startswith(f"align_up({rows},")
 
 
 def _row_axes(problem: Problem) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from .row_schedule import PLAIN, Schedule
 from .rows import RowProgram
 from .sizes import Shape, SizeTable, shape_of, size_of
 from .tiles import TileProgram
-from .values import Constant, Stored, Value, converted
+from .values import Constant, Stored, Value, Viewed, converted
 
 _Place = tuple[str, int]
 _MOST_STEPS = 12
@@ -75,6 +75,9 @@ def _buffers(program: LoweredProgram, problem: Problem, graph: Graph) -> dict[st
         kind: BufferKind = "inout" if one.name in written else "in"
         kind = "scalar" if one.name in scalars else kind
         shape = shape_of(one.type)
+        if kind == "in":
+            held = _held_shape(problem, one.name)
+            shape = held if _is_padded(program, held, shape) else shape
         found[one.name] = Buffer(one.name, one.type.dtype, shape, kind, one.name in static)
     for output in graph.outputs:
         made = graph.type_of(output.value)
@@ -87,12 +90,20 @@ def _buffers(program: LoweredProgram, problem: Problem, graph: Graph) -> dict[st
 
 def _shape_in_memory(program: LoweredProgram, problem: Problem, name: str, shape: Shape) -> Shape:
     """Return the shape of an output with its padding, which only rows are written around."""
-    held = tuple(size_of(AxisSize(axis=axis)) for axis in problem.tensor(name).shape)
-    if len(held) != len(shape) or program.sizes.same_shape(held, shape):
+    held = _held_shape(problem, name)
+    if not _is_padded(program, held, shape):
         return shape
     if not isinstance(program, RowProgram):
         raise UnsupportedOperator(f"{name} is padded, and no kernel makes it row by row")
     return held
+
+
+def _held_shape(problem: Problem, name: str) -> Shape:
+    return tuple(size_of(AxisSize(axis=axis)) for axis in problem.tensor(name).shape)
+
+
+def _is_padded(program: LoweredProgram, held: Shape, shape: Shape) -> bool:
+    return len(held) == len(shape) and not program.sizes.same_shape(held, shape)
 
 
 def _refuse_parts(problem: Problem, graph: Graph) -> None:
@@ -105,6 +116,14 @@ def _refuse_parts(problem: Problem, graph: Graph) -> None:
                 f"{output.name} lies in tiles or is written in part, and no kernel makes it row by"
                 " row"
             )
+
+
+def _without_padding(buffer: Buffer, shape: Shape) -> Value:
+    """Return an input as the graph knows it: its first elements along axes that are padded."""
+    stored = Stored(buffer, buffer.shape)
+    if buffer.shape == shape:
+        return stored
+    return Viewed(stored, shape, lambda body, index: index)
 
 
 class _Driver:
@@ -138,7 +157,7 @@ class _Driver:
             buffer = given[one.name]
             if buffer.kind != "inout":
                 program.unique(one.name)
-            self._values[one.name, 0] = Stored(buffer, buffer.shape)
+            self._values[one.name, 0] = _without_padding(buffer, shape_of(one.type))
 
     def lower(self, node: Node) -> None:
         """Lower one node."""

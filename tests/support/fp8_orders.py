@@ -48,15 +48,38 @@ def promoted(codes: ScaledCodes, step: int = 32, bits: int = 14, dtype: str = "f
     return total.astype(np.float64)
 
 
-def never_promoted(codes: ScaledCodes, step: int = 32, bits: int = 14) -> Floats:
+def in_parts(codes: ScaledCodes, parts: int, dtype: str = "float32") -> Floats:
+    """Return split-K sums: promoted ones of each part, stored as `dtype` and added in fp32."""
+    total = np.zeros((len(codes.x), len(codes.weight)), dtype=np.float32)
+    blocks = len(codes.x_scale)
+    for part in slices(blocks, -(-blocks // parts)):
+        total += promoted(_blocks(codes, part)).astype(numpy_dtype(dtype)).astype(np.float32)
+    return total.astype(np.float64)
+
+
+def never_promoted(codes: ScaledCodes) -> Floats:
     """Return sums that stay in the tensor cores' registers, rescaled there for each block."""
     total = np.zeros((len(codes.x), len(codes.weight)))
     for block, part in enumerate(slices(codes.x.shape[1], BLOCK)):
         scale = scales(codes, block)
-        before = total / scale
-        sums = tensor_core_sums(codes.x[:, part], codes.weight[:, part], step, bits, before)
+        sums = tensor_core_sums(codes.x[:, part], codes.weight[:, part], 32, 14, total / scale)
         total = sums * scale
     return total
+
+
+def unpromoted_blocks(codes: ScaledCodes, count: int) -> Floats:
+    """Return sums of `count` blocks each that stay in the registers, added in fp32."""
+    total = np.zeros((len(codes.x), len(codes.weight)), dtype=np.float32)
+    for part in slices(len(codes.x_scale), count):
+        total += never_promoted(_blocks(codes, part)).astype(np.float32)
+    return total.astype(np.float64)
+
+
+def _blocks(codes: ScaledCodes, part: slice) -> ScaledCodes:
+    of_k = slice(part.start * BLOCK, part.stop * BLOCK)
+    return ScaledCodes(
+        codes.x[:, of_k], codes.weight[:, of_k], codes.x_scale[part], codes.weight_scale[part]
+    )
 
 
 def scales(codes: ScaledCodes, block: int) -> Floats:

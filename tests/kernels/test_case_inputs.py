@@ -25,7 +25,11 @@ SMALL = {
     "nvfp4_quantize": {"M": 24, "K": 256},
     "silu_mul_fp4quant_linear": {"B": 9, "M": 6, "K": 256},
     "gemm_bf16": {"M": 24, "N": 24, "K": 256},
+<<<<<<< HEAD
     "attention_decode": {"B": 3, "H": 24, "G": 2, "N": 9, "P": 16},
+=======
+    "gemm_fp8_block_scaled": {"M": 22, "N": 24, "K": 256},
+>>>>>>> 3c94cd37 (gemm_fp8_block_scaled in the tests of all packaged problems; list_kernels shows 80 a page)
     "fused_add_rmsnorm_fp8_block_quant": {"B": 24, "H": 512},
     "fused_add_rmsnorm_quant": {"B": 24, "H": 256},
     "fused_add_rmsnorm": {"B": 24, "H": 2048},
@@ -145,6 +149,16 @@ def test_assorted_rows_hold_every_regime() -> None:
     assert (size < 2.0**-20).any() and (size > 2.0**38).any()  # tiny, huge
     assert ((size > 2.0**-20) & (size < 0.1)).any()  # edges
     assert ((size > 1) & (size < 10)).any()  # normal
+
+
+def test_assorted_codes_come_with_their_scales() -> None:
+    inputs = _draw("gemm_fp8_block_scaled", ASSORTED)
+    x, scales = decode(inputs["x"]), inputs["x_scale"]
+    largest = np.abs(x.reshape(22, 2, 128)).max(axis=2) * scales[:, :22].T
+    assert (largest < 2.0**-16).all(axis=1).any() and (largest > 2.0**16).any()  # tiny, huge
+    assert ((largest > 0.1) & (largest < 10)).all(axis=1).any()  # normal
+    assert np.isin(np.abs(x.reshape(22, 2, 128)).max(axis=2), [448, 0]).all()
+    assert not scales[:, 22:].any()
 
 
 def test_assorted_positions_stay_a_permutation() -> None:

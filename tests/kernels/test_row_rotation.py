@@ -11,6 +11,7 @@ from kopt.kernels.layouts import sf_128x4_offsets, to_sf_128x4
 from kopt.kernels.problem import Problem, TensorSpec
 from kopt.kernels.row_rotation import (
     padded_row_axes,
+    padding_axes,
     rotate_inputs,
     rotate_outputs,
 )
@@ -26,7 +27,11 @@ AXES: dict[str, list[dict[str, int]]] = {
     "silu_mul_fp4quant": [{"B": 5, "M": 33, "K": 80}, {"B": 3, "M": 130, "K": 48}],
     "silu_mul_fp4quant_linear": [{"B": 5, "M": 33, "K": 80}],
     "gemm_bf16": [{"M": 5, "N": 3, "K": 64}],
+<<<<<<< HEAD
     "attention_decode": [{"B": 3, "H": 5, "G": 2, "N": 9, "P": 16}],
+=======
+    "gemm_fp8_block_scaled": [{"M": 5, "N": 130, "K": 256}, {"M": 8, "N": 3, "K": 128}],
+>>>>>>> 3c94cd37 (gemm_fp8_block_scaled in the tests of all packaged problems; list_kernels shows 80 a page)
     "fused_add_rmsnorm": [{"B": 5, "H": 64}],
     "fused_add_rmsnorm_quant": [{"B": 5, "H": 64}],
     "fused_add_rmsnorm_fp8_block_quant": [{"B": 5, "H": 256}, {"B": 8, "H": 256}],
@@ -82,7 +87,8 @@ def test_rotated_inputs_give_rotated_outputs(
 def test_tensors_with_rows_roll_and_no_others(name: str) -> None:
     run = draw(name, AXES[name][0])
     moved = rotate_inputs(run.problem, run.workload.axes, run.inputs, 1)
-    with_rows = {t.name for t in run.problem.tensors if run.problem.row_axis in t.shape}
+    rows = {run.problem.row_axis, *padding_axes(run.problem)}
+    with_rows = {t.name for t in run.problem.tensors if rows & set(t.shape)}
     assert {key for key in moved if moved[key] is not run.inputs[key]} == with_rows & set(moved)
 
 
@@ -122,6 +128,14 @@ def test_padding_columns_keep_their_place() -> None:
     scales = np.arange(16, dtype=np.float32).reshape(2, 8)
     rolled = rotate_outputs(problem, axes, {"block_scale": scales}, 1)["block_scale"]
     assert rolled.tolist() == [[4, 0, 1, 2, 3, 5, 6, 7], [12, 8, 9, 10, 11, 13, 14, 15]]
+
+
+def test_scales_of_an_input_roll_with_its_rows_and_their_padding_stays() -> None:
+    run = draw("gemm_fp8_block_scaled", {"M": 5, "N": 3, "K": 256})
+    scales = np.arange(16, dtype=np.float32).reshape(2, 8)
+    inputs = run.inputs | {"x_scale": scales}
+    rolled = rotate_inputs(run.problem, run.workload.axes, inputs, 2)["x_scale"]
+    assert rolled.tolist() == [[3, 4, 0, 1, 2, 5, 6, 7], [11, 12, 8, 9, 10, 13, 14, 15]]
 
 
 def test_tiles_roll_as_matrices_and_keep_their_padding() -> None:

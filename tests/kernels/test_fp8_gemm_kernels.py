@@ -1,0 +1,130 @@
+"""Kernels beside gemm_fp8_block_scaled that no GPU has run: compiled for sm_90a, checked on sim."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from kopt.config.settings import Settings
+from kopt.kernels.candidate import Candidate, read_candidate
+from kopt.kernels.case import Case
+from kopt.kernels.check_result import CheckLevel, CheckResult
+from kopt.kernels.problem import Problem
+from kopt.kernels.problem_loader import load_problems
+from kopt.kernels.status import Status
+from kopt.tools.check.stage import CheckRequest, check_candidate
+from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
+from kopt.tools.sim.device import SimDevice
+from support.other_shapes import with_one_workload
+from support.shared_caches import share_caches
+
+pytestmark = pytest.mark.slow  # nvcc, and tiles of tensor cores on the simulator
+
+GEMM = load_problems()["gemm_fp8_block_scaled"]
+SOURCES = {
+    path.name.removesuffix(".sm_90a.cu"): read_candidate(path)
+    for path in sorted((GEMM.folder / "unproven").glob("*.cu"))
+}
+WGMMA, FEW_ROWS = "gemm_fp8_wgmma", "gemm_fp8_few_rows"
+AWAITED = '      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");\n'
+HANDED_BACK = "      if (lane == 0) kopt::mbarrier_arrive(&s.empty[turn.stage]);\n"
+
+
+def _check(
+    problem: Problem,
+    candidate: Candidate,
+    settings: Settings,
+    level: CheckLevel = "quick",
+    tune: Mapping[str, int] | None = None,
+) -> CheckResult:
+    case = Case(problem, problem.workloads[0], candidate, dict(tune or {}))
+    return check_candidate(CheckRequest(case, level, arch="sm_90a"), SimDevice(settings), settings)
+
+
+def test_many_and_few_rows_have_a_kernel_each() -> None:
+    assert set(SOURCES) == {WGMMA, FEW_ROWS}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_kernel_compiles_for_all_that_it_claims_and_spills_nothing(
+    name: str, settings: Settings
+) -> None:
+    case = Case(GEMM, GEMM.workloads[0], SOURCES[name])
+    result = compile_candidate(CompileRequest(case, archs=("sm_90a",)), settings)
+    assert result.status is Status.PASSED, result.diagnostics
+    served = {workload for build in result.builds for workload in build.workloads}
+    assert served == {workload.name for workload in case.domain}
+    used = [kernel for build in result.builds for kernel in build.kernels]
+    assert all(one.spill_store_bytes == one.spill_load_bytes == 0 for one in used)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_kernel_passes_the_full_check(name: str, settings: Settings) -> None:
+    result = _check(GEMM, SOURCES[name], settings, "full")
+    assert result.status is Status.PASSED, (result.mismatch, result.diagnostics)
+    assert not result.unexecuted_lines
+
+
+@pytest.mark.parametrize(
+    ("name", "axes", "tune"),
+    [
+        (WGMMA, {"M": 141, "N": 200, "K": 768}, {}),
+        (WGMMA, {"M": 141, "N": 200, "K": 768}, {"COLUMNS": 64}),
+        (FEW_ROWS, {"M": 8, "N": 263, "K": 1152}, {}),
+        (FEW_ROWS, {"M": 63, "N": 131, "K": 128}, {"COLUMNS": 32, "PARTS": 4}),
+        (FEW_ROWS, {"M": 33, "N": 80, "K": 2176}, {"COLUMNS": 16, "PARTS": 8, "SPLIT": 1}),
+    ],
+)
+def test_rows_columns_and_blocks_that_fill_no_tile_are_right(
+    name: str, axes: dict[str, int], tune: dict[str, int], tmp_path: Path, settings: Settings
+) -> None:
+    result = _check(with_one_workload(GEMM, axes, tmp_path), SOURCES[name], settings, tune=tune)
+    assert result.status is Status.PASSED, (result.mismatch, result.diagnostics)
+
+
+def test_blocks_that_take_tiles_of_several_bands_one_after_the_other_are_right(
+    tmp_path: Path, settings: Settings
+) -> None:
+    problem = with_one_workload(GEMM, {"M": 300, "N": 392, "K": 256}, tmp_path)
+    source = _with(SOURCES[WGMMA].source, "grid: min(SM_COUNT,", "grid: min(2,")
+    source = _with(source, "BAND: [8, 16, 4]", "BAND: [2]")
+    result = _check(problem, Candidate(source), settings)
+    assert result.status is Status.PASSED, (result.mismatch, result.diagnostics)
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        (WGMMA, f"{AWAITED}      __syncwarp();\n{HANDED_BACK}", f"{HANDED_BACK}{AWAITED}"),
+        (WGMMA, "descriptor(weight + k), k > 0)", "descriptor(weight + k), 1)"),
+        (WGMMA, "  kopt::fence_proxy_async();\n", ""),
+        (WGMMA, "? first : second", "? second : first"),
+        (WGMMA, "wgmma.wait_group.sync.aligned 0", "wgmma.wait_group.sync.aligned 1"),
+        (WGMMA, "full, tile.row, step)", "full, tile.row, step ^ 1)"),
+        (WGMMA, "(tile.column / STEP) * steps", "(tile.column / COLUMNS / 2) * steps"),
+        (FEW_ROWS, "d[1] * (of_x.y", "d[1] * (of_x.x"),
+        (FEW_ROWS, "  cluster.sync();\n  for", "  for"),
+        (FEW_ROWS, "  cluster.sync();  // others", "  // others"),
+        (FEW_ROWS, "= total[j][i];", "= __bfloat162float(__float2bfloat16(total[j][i]));"),
+        (FEW_ROWS, "if (block >= blocks) break;", ""),
+    ],
+)
+def test_one_word_less_is_found(
+    name: str, right: str, wrong: str, tmp_path: Path, settings: Settings
+) -> None:
+    problem = with_one_workload(GEMM, {"M": 64, "N": 264, "K": 768}, tmp_path)
+    source = _with(SOURCES[name].source, right, wrong)
+    assert _check(problem, Candidate(source), settings).status is not Status.PASSED
+
+
+def _with(source: str, right: str, wrong: str) -> str:
+    assert source.count(right) == 1
+    return source.replace(right, wrong)
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory, shared_caches: Path) -> Settings:
+    """Settings with a home of this module."""
+    return Settings(
+        home=share_caches(tmp_path_factory.mktemp("fk") / "home", shared_caches), jobs=2
+    )

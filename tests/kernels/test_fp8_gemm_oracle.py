@@ -1,4 +1,4 @@
-"""gemm_fp8_block_scaled: sums of tensor cores pass if each block is promoted, wrong scales do not."""
+"""gemm_fp8_block_scaled: blocks summed by tensor cores pass, long sums and wrong scales do not."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -205,7 +205,9 @@ def test_libraries_are_given_the_scales_in_place_in_their_own_layout() -> None:
     (entry,) = (one for one in GEMM.baselines if one.name == "torch")
     launch = load_baseline(GEMM, entry).bind(given, {}, False)
     cells = [one.cell_contents for one in launch.__closure__ or ()]  # type: ignore[attr-defined]
-    scales = {tuple(one.shape): one for one in cells if getattr(one, "dtype", None) is torch.float32}
+    scales = {
+        tuple(one.shape): one for one in cells if getattr(one, "dtype", None) is torch.float32
+    }
     x_scale, weight_scale = scales[8, 4], scales[4, 3]
     assert (x_scale.stride(), x_scale.data_ptr()) == ((1, 8), given["x_scale"].data_ptr())
     assert weight_scale.data_ptr() == given["weight_scale"].data_ptr()

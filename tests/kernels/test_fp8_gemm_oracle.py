@@ -1,9 +1,11 @@
 """gemm_fp8_block_scaled: blocks summed by tensor cores pass, long sums and wrong scales do not."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -198,20 +200,30 @@ def test_blocks_of_one_operand_have_scales_of_their_own() -> None:
 
 
 @pytest.mark.slow  # torch is loaded
-def test_libraries_are_given_the_scales_in_place_in_their_own_layout() -> None:
+@pytest.mark.parametrize("name", ["torch", "deep_gemm"])
+def test_libraries_are_given_the_scales_in_place_in_their_own_layout(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     torch: Any = import_module("torch")
-    given = {name: _torch_of(array) for name, array in _case(512, rows=8).inputs.items()}
+    calls: list[list[Any]] = []
+
+    def product(*args: Any, **options: Any) -> None:
+        del options
+        pairs = [cast("tuple[Any, ...]", arg if isinstance(arg, tuple) else (arg,)) for arg in args]
+        calls.append([one for pair in pairs for one in pair])
+
+    monkeypatch.setattr(torch, "_scaled_mm", product)
+    monkeypatch.setitem(sys.modules, "deep_gemm", SimpleNamespace(fp8_gemm_nt=product))
+    given = {key: _torch_of(array) for key, array in _case(512, rows=8).inputs.items()}
     given["out"] = torch.empty(8, 320, dtype=torch.bfloat16)
-    (entry,) = (one for one in GEMM.baselines if one.name == "torch")
-    launch = load_baseline(GEMM, entry).bind(given, {}, False)
-    cells = [one.cell_contents for one in launch.__closure__ or ()]  # type: ignore[attr-defined]
-    scales = {
-        tuple(one.shape): one for one in cells if getattr(one, "dtype", None) is torch.float32
-    }
-    x_scale, weight_scale = scales[8, 4], scales[4, 3]
-    assert (x_scale.stride(), x_scale.data_ptr()) == ((1, 8), given["x_scale"].data_ptr())
+    (entry,) = (one for one in GEMM.baselines if one.name == name)
+    load_baseline(GEMM, entry).bind(given, {}, False)()
+    x_scale, weight_scale = (one for one in calls[0] if one.dtype is torch.float32)
+    assert (x_scale.shape, x_scale.stride()) == ((8, 4), (1, 8))
+    assert x_scale.data_ptr() == given["x_scale"].data_ptr()
+    weight_scale = weight_scale.t() if name == "torch" else weight_scale
+    assert weight_scale.shape == (3, 4) and weight_scale.is_contiguous()
     assert weight_scale.data_ptr() == given["weight_scale"].data_ptr()
-    assert weight_scale.t().is_contiguous()
 
 
 def _torch_of(array: npt.NDArray[Any]) -> Any:

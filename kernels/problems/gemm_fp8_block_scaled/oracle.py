@@ -104,7 +104,7 @@ def _draw(
     values = draw_values(rng, shape, draw_amplitudes(rng, shape, regime, _MAGNITUDES))
     sizes = np.exp2(rng.uniform(-1, 1, (-(-shape[0] // rows), shape[1] // _BLOCK)))
     for part in slices(shape[0], _ROWS):
-        of_rows = np.arange(part.start, part.stop) // rows
+        of_rows = np.arange(part.start, part.stop, dtype=np.int64) // rows
         values[part] *= np.repeat(sizes[of_rows], _BLOCK, axis=1).astype(np.float32)
     return values
 
@@ -122,13 +122,16 @@ def _quantized(
         largest[part] = blocks.max(axis=2)
 
     for_row_chunks(count, columns, measure)
-    largest = np.maximum.reduceat(largest, np.arange(0, count, rows), axis=0)
+    first_rows = np.arange(0, count, rows, dtype=np.int64)
+    largest = np.maximum.reduceat(largest, first_rows, axis=0)
     scales = (np.maximum(largest, _LEAST_AMAX) / E4M3_MAX).astype(np.float32)
 
     def quantize(part: slice) -> None:
-        of_rows = scales[np.arange(part.start, part.stop) // rows].astype(np.float64)
+        of_rows = scales[np.arange(part.start, part.stop, dtype=np.int64) // rows]
         blocks = values[part].reshape(-1, columns // _BLOCK, _BLOCK)
-        codes[part] = round_to_e4m3(blocks / of_rows[:, :, None]).reshape(-1, columns)
+        codes[part] = round_to_e4m3(blocks / of_rows[:, :, None].astype(np.float64)).reshape(
+            -1, columns
+        )
 
     for_row_chunks(count, columns, quantize)
     return codes, scales

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -205,23 +205,25 @@ def test_libraries_are_given_the_scales_in_place_in_their_own_layout(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch: Any = import_module("torch")
-    calls: list[list[Any]] = []
+    found: list[tuple[Any, Any]] = []
 
-    def product(*args: Any, **options: Any) -> None:
-        del options
-        pairs = [cast("tuple[Any, ...]", arg if isinstance(arg, tuple) else (arg,)) for arg in args]
-        calls.append([one for pair in pairs for one in pair])
+    def of_torch(x: Any, columns: Any, x_scale: Any, weight_scale: Any, **options: Any) -> None:
+        del x, columns, options
+        found.append((x_scale, weight_scale.t()))
 
-    monkeypatch.setattr(torch, "_scaled_mm", product)
-    monkeypatch.setitem(sys.modules, "deep_gemm", SimpleNamespace(fp8_gemm_nt=product))
+    def of_deep_gemm(x: tuple[Any, Any], weight: tuple[Any, Any], out: Any) -> None:
+        del out
+        found.append((x[1], weight[1]))
+
+    monkeypatch.setattr(torch, "_scaled_mm", of_torch)
+    monkeypatch.setitem(sys.modules, "deep_gemm", SimpleNamespace(fp8_gemm_nt=of_deep_gemm))
     given = {key: _torch_of(array) for key, array in _case(512, rows=8).inputs.items()}
     given["out"] = torch.empty(8, 320, dtype=torch.bfloat16)
     (entry,) = (one for one in GEMM.baselines if one.name == name)
     load_baseline(GEMM, entry).bind(given, {}, False)()
-    x_scale, weight_scale = (one for one in calls[0] if one.dtype is torch.float32)
+    ((x_scale, weight_scale),) = found
     assert (x_scale.shape, x_scale.stride()) == ((8, 4), (1, 8))
     assert x_scale.data_ptr() == given["x_scale"].data_ptr()
-    weight_scale = weight_scale.t() if name == "torch" else weight_scale
     assert weight_scale.shape == (3, 4) and weight_scale.is_contiguous()
     assert weight_scale.data_ptr() == given["weight_scale"].data_ptr()
 

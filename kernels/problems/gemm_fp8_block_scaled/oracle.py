@@ -26,6 +26,8 @@ _BLOCK = 128
 _MAGNITUDES = Magnitudes(tiny=2.0**-20, huge=2.0**20)
 _LEAST_AMAX = 2.0**-40
 """Blocks of zeros have a scale, too."""
+_PADDING = 2.0**20
+"""Stands where x has no rows: a result that it takes part in is wrong by far."""
 _ROWS = 1024
 """So many rows of either operand are in fp64 at once: temporaries stay below 1 GB."""
 _Floats = npt.NDArray[np.float64]
@@ -46,7 +48,7 @@ def make_inputs(
     weight *= np.float32(depth**-0.5)
     x_codes, x_scale = _quantized(x, 1)
     codes, weight_scale = _quantized(weight, _BLOCK)
-    padded = np.full((depth // _BLOCK, workload.axes["MP"]), np.nan, dtype=np.float32)
+    padded = np.full((depth // _BLOCK, workload.axes["MP"]), _PADDING, dtype=np.float32)
     padded[:, :rows] = x_scale.T
     return {"x": x_codes, "x_scale": padded, "weight": codes, "weight_scale": weight_scale}
 

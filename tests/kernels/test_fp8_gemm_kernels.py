@@ -71,6 +71,8 @@ def test_a_kernel_passes_the_full_check(name: str, settings: Settings) -> None:
         (WGMMA, {"M": 141, "N": 200, "K": 768}, {}),
         (WGMMA, {"M": 141, "N": 200, "K": 768}, {"COLUMNS": 64}),
         (FEW_ROWS, {"M": 8, "N": 263, "K": 1152}, {}),
+        (FEW_ROWS, {"M": 65, "N": 72, "K": 640}, {}),
+        (FEW_ROWS, {"M": 128, "N": 200, "K": 256}, {"COLUMNS": 32, "SPLIT": 2}),
         (FEW_ROWS, {"M": 63, "N": 131, "K": 128}, {"COLUMNS": 32, "PARTS": 4}),
         (FEW_ROWS, {"M": 33, "N": 80, "K": 2176}, {"COLUMNS": 16, "PARTS": 8, "SPLIT": 1}),
     ],

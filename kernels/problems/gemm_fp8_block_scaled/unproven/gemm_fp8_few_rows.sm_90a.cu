@@ -1,7 +1,7 @@
 /* kopt: 1
 family: [tensor_cores, layout, clusters]
 note: "few rows: weights straight into mma.sync fragments, k split over warps and blocks of a cluster"
-where: "M <= 64"
+where: "M <= 128"
 tune: {COLUMNS: [64, 32, 16], PARTS: [2, 4, 1, 8], SPLIT: [4, 2, 8, 1], AHEAD: [2, 1, 4]}
 tune_where: [COLUMNS * PARTS <= 128]
 variants:
@@ -12,16 +12,25 @@ variants:
         block: COLUMNS * PARTS * 2
         cluster: SPLIT
         args: [x, x_scale, weight, weight_scale, out, M, N, K, MP]
-  - when: "true"
+  - when: M <= 64
     launch:
       - kernel: gemm_fp8_64_rows
         grid: ceil_div(N, COLUMNS) * SPLIT
         block: COLUMNS * PARTS * 2
         cluster: SPLIT
         args: [x, x_scale, weight, weight_scale, out, M, N, K, MP]
+  - when: "true"
+    set: {PARTS: 1}
+    launch:
+      - kernel: gemm_fp8_128_rows
+        grid: ceil_div(N, COLUMNS) * SPLIT
+        block: COLUMNS * 4
+        cluster: SPLIT
+        args: [x, x_scale, weight, weight_scale, out, M, N, K, MP]
 */
-// Mapping: a cluster owns COLUMNS columns of out for all rows. A warp has 16 of them and takes turns
-// with the others of these columns, PARTS in each of SPLIT blocks, at blocks of 128 elements of k.
+// Mapping: a cluster owns COLUMNS columns of out for all rows. A warp has 16 of them, for 8 or 64
+// rows, and takes turns with the others of these columns, PARTS in each of SPLIT blocks, at blocks
+// of 128 elements of k.
 // Sums: tensor cores keep few bits of a sum of fp8 products. So 128 products are added there, four
 // instructions that begin at 0, and then times their two scales to the sums in fp32. These meet in
 // shared memory, in fp32, and each block of the cluster adds and stores its share of them: no
@@ -39,8 +48,7 @@ variants:
 
 #include <cstdint>
 
-constexpr int STEP = 128, SIXTEENS = COLUMNS / 16, THREADS = 32 * SIXTEENS * PARTS;
-constexpr int TURNS = SPLIT * PARTS;
+constexpr int STEP = 128, SIXTEENS = COLUMNS / 16;
 
 __device__ __forceinline__ void multiply(float (&d)[4], const uint4& low, const uint4& high,
                                          const uint4& x) {
@@ -67,22 +75,27 @@ struct Row {
   }
 };
 
-template <int EIGHTS>
+// GROUPS warps that share columns and blocks of k have EIGHTS times 8 rows each; SHARES of them have
+// the same rows and columns, and other blocks of k.
+template <int EIGHTS, int GROUPS, int SHARES>
 __device__ __forceinline__ void few_rows(const __nv_fp8_e4m3* x, const float* x_scale,
                                          const __nv_fp8_e4m3* weight, const float* weight_scale,
                                          __nv_bfloat16* out, int M, int N, int K, int MP) {
-  __shared__ float sums[PARTS][8 * EIGHTS][COLUMNS + 1];
+  constexpr int ROWS = 8 * EIGHTS * GROUPS;
+  constexpr int TURNS = SPLIT * SHARES;  // blocks of k from one of a warp to its next
+  __shared__ float sums[SHARES][ROWS][COLUMNS + 1];
   const auto cluster = cooperative_groups::this_cluster();
   const int rank = blockIdx.x % SPLIT, tile = blockIdx.x / SPLIT * COLUMNS, blocks = K / STEP;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = lane / 4;
-  const int part = warp / SIXTEENS, column = warp % SIXTEENS * 16, first = tile + column;
+  const int part = warp / SIXTEENS % SHARES, top = warp / SIXTEENS / SHARES * 8 * EIGHTS;
+  const int column = warp % SIXTEENS * 16, first = tile + column;
   const Row low(weight, min(first + group, N - 1), K);
   const Row high(weight, min(first + group + 8, N - 1), K);
   // Sixteen columns lie in one block of weights.
   const float* of_weight = weight_scale + static_cast<size_t>(min(first, N - 1) / STEP) * blocks;
 
   float total[EIGHTS][4] = {};
-  for (int begin = rank * PARTS + part; begin < blocks; begin += TURNS * AHEAD) {
+  for (int begin = rank * SHARES + part; begin < blocks; begin += TURNS * AHEAD) {
     uint4 weights[AHEAD][2][2];
 #pragma unroll
     for (int i = 0; i < AHEAD; ++i)
@@ -99,11 +112,11 @@ __device__ __forceinline__ void few_rows(const __nv_fp8_e4m3* x, const float* x_
       const float scale = __ldg(of_weight + block);
 #pragma unroll
       for (int j = 0; j < EIGHTS; ++j) {
-        const Row row(x, min(8 * j + group, M - 1), K);
+        const Row row(x, min(top + 8 * j + group, M - 1), K);
         float d[4] = {};
         multiply(d, weights[i][0][0], weights[i][0][1], row.half(block, 0));
         multiply(d, weights[i][1][0], weights[i][1][1], row.half(block, 1));
-        const int pair = min(8 * j + lane % 4 * 2, MP - 2);
+        const int pair = min(top + 8 * j + lane % 4 * 2, MP - 2);
         const float2 of_x = __ldg(
             reinterpret_cast<const float2*>(x_scale + static_cast<size_t>(block) * MP + pair));
         total[j][0] += d[0] * (of_x.x * scale);
@@ -118,27 +131,32 @@ __device__ __forceinline__ void few_rows(const __nv_fp8_e4m3* x, const float* x_
   for (int j = 0; j < EIGHTS; ++j)
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      sums[part][8 * j + lane % 4 * 2 + i % 2][column + group + i / 2 * 8] = total[j][i];
+      sums[part][top + 8 * j + lane % 4 * 2 + i % 2][column + group + i / 2 * 8] = total[j][i];
   cluster.sync();
-  for (int i = rank * THREADS + threadIdx.x; i < 8 * EIGHTS * COLUMNS; i += SPLIT * THREADS) {
+  for (int i = rank * blockDim.x + threadIdx.x; i < ROWS * COLUMNS; i += SPLIT * blockDim.x) {
     const int row = i / COLUMNS, place = i % COLUMNS;
     if (row >= M || tile + place >= N) continue;
     float sum = 0.0f;
     for (int other = 0; other < SPLIT; ++other)
-      for (int p = 0; p < PARTS; ++p)
+      for (int p = 0; p < SHARES; ++p)
         sum += *cluster.map_shared_rank(&sums[p][row][place], other);
     out[static_cast<size_t>(row) * N + tile + place] = __float2bfloat16(sum);
   }
   cluster.sync();  // others have read this block's sums
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(COLUMNS * PARTS * 2)
     gemm_fp8_8_rows(const __nv_fp8_e4m3* x, const float* x_scale, const __nv_fp8_e4m3* weight,
                     const float* weight_scale, __nv_bfloat16* out, int M, int N, int K, int MP) {
-  few_rows<1>(x, x_scale, weight, weight_scale, out, M, N, K, MP);
+  few_rows<1, 1, PARTS>(x, x_scale, weight, weight_scale, out, M, N, K, MP);
 }
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(COLUMNS * PARTS * 2)
     gemm_fp8_64_rows(const __nv_fp8_e4m3* x, const float* x_scale, const __nv_fp8_e4m3* weight,
                      const float* weight_scale, __nv_bfloat16* out, int M, int N, int K, int MP) {
-  few_rows<8>(x, x_scale, weight, weight_scale, out, M, N, K, MP);
+  few_rows<8, 1, PARTS>(x, x_scale, weight, weight_scale, out, M, N, K, MP);
+}
+extern "C" __global__ void __launch_bounds__(COLUMNS * 4)
+    gemm_fp8_128_rows(const __nv_fp8_e4m3* x, const float* x_scale, const __nv_fp8_e4m3* weight,
+                      const float* weight_scale, __nv_bfloat16* out, int M, int N, int K, int MP) {
+  few_rows<8, 2, 1>(x, x_scale, weight, weight_scale, out, M, N, K, MP);
 }

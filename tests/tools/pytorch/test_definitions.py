@@ -155,6 +155,19 @@ def test_generated_kernels_pass_a_quick_check(
     assert result.status is Status.PASSED, result.diagnostics
 
 
+@pytest.mark.slow  # nvcc and the simulator
+def test_a_generated_kernel_reads_padded_rows_of_an_input_where_they_lie(
+    settings: Settings,
+) -> None:
+    problem = load_problems()["gemm_fp8_block_scaled"]
+    (padded,) = (one for one in problem.workloads if one.name == "m37xn192xk384")
+    assert padded.axes["MP"] != padded.axes["M"]
+    case = Case(problem, padded, Candidate(_kernels(problem).source(())))
+    case = case.with_tune(case.choices[0])
+    result = check_candidate(CheckRequest(case=case, level="quick"), SimDevice(settings), settings)
+    assert result.status is Status.PASSED, result.diagnostics
+
+
 def test_a_problem_without_a_definition_has_no_generated_kernels(tmp_path: Path) -> None:
     copied = load_problems()["silu_and_mul"].model_copy(update={"folder": tmp_path})
     assert generated_kernels(copied, "sm_90a") is None

@@ -70,8 +70,10 @@ struct Row {
   __device__ __forceinline__ Row(const __nv_fp8_e4m3* matrix, int row, int K)
       : first(reinterpret_cast<const uint4*>(matrix + static_cast<size_t>(row) * K) +
               threadIdx.x % 4) {}
-  __device__ __forceinline__ uint4 half(int block, int which) const {
-    return __ldg(first + block * (STEP / 16) + which * 4);
+  // Returns a lane's 16 bytes of either half of a block, or zeros where there is no such block.
+  __device__ __forceinline__ uint4 half(int block, int which, int blocks) const {
+    return block < blocks ? __ldg(first + block * (STEP / 16) + which * 4)
+                          : make_uint4(0, 0, 0, 0);
   }
 };
 
@@ -101,9 +103,9 @@ __device__ __forceinline__ void few_rows(const __nv_fp8_e4m3* x, const float* x_
     for (int i = 0; i < AHEAD; ++i)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int block = min(begin + i * TURNS, blocks - 1);
-        weights[i][half][0] = low.half(block, half);
-        weights[i][half][1] = high.half(block, half);
+        const int block = begin + i * TURNS;
+        weights[i][half][0] = low.half(block, half, blocks);
+        weights[i][half][1] = high.half(block, half, blocks);
       }
 #pragma unroll
     for (int i = 0; i < AHEAD; ++i) {
@@ -114,8 +116,8 @@ __device__ __forceinline__ void few_rows(const __nv_fp8_e4m3* x, const float* x_
       for (int j = 0; j < EIGHTS; ++j) {
         const Row row(x, min(top + 8 * j + group, M - 1), K);
         float d[4] = {};
-        multiply(d, weights[i][0][0], weights[i][0][1], row.half(block, 0));
-        multiply(d, weights[i][1][0], weights[i][1][1], row.half(block, 1));
+        multiply(d, weights[i][0][0], weights[i][0][1], row.half(block, 0, blocks));
+        multiply(d, weights[i][1][0], weights[i][1][1], row.half(block, 1, blocks));
         const int pair = min(top + 8 * j + lane % 4 * 2, MP - 2);
         const float2 of_x = __ldg(
             reinterpret_cast<const float2*>(x_scale + static_cast<size_t>(block) * MP + pair));

@@ -81,7 +81,8 @@ def _error(exact: _Floats, size: _Floats, peak: _Floats) -> _Floats:
     sums then, that leaves errors of either sign, a deviation of about `size` * u where products are
     alike. Where one of a block's products dominates, the other 127 are cut off at its bits: up to
     6.5 u of it, which `peak` tells. Sums of one sign err to one side, by 6 u where products are
-    alike. Bounds are five to six deviations. Errors of fp32 are a 2,000th of these.
+    alike. The factors are four to five such deviations, and a third more than that for sums of one
+    sign. Errors of fp32 are a 2,000th of these.
 
     Source: DeepSeek-AI, "DeepSeek-V3 Technical Report", section 3.3.2, 2024; Fasi, Higham,
     Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7, 2021.

@@ -24,7 +24,7 @@ PACKAGED = {
     "fused_add_rmsnorm_fp8_block_quant": "80b1bfae10b7",
     "fused_add_rmsnorm_quant": "923f96dd59f5",
     "gemm_bf16": "ce51bc0d3626",
-    "gemm_fp8_block_scaled": "68775c761e7a",
+    "gemm_fp8_block_scaled": "1d89f66e8ef1",
     "merge_state": "2a1c4b85951d",
     "nvfp4_quantize": "4de6e7f83e3d",
     "nvfp4_quantize_linear": "7d99a2ee23ab",

@@ -40,11 +40,7 @@ class ListKernelsArguments(ToldRecord):
     """Only ids or operations with this in them, e.g. rmsnorm."""
     arch: str = Field(default="", max_length=40)
     """Only those with a library baseline there, floors for its GPU; e.g. sm_90a."""
-<<<<<<< HEAD
     limit: int = Field(default=100, ge=1, le=100)
-=======
-    limit: int = Field(default=80, ge=1, le=100)
->>>>>>> 3c94cd37 (gemm_fp8_block_scaled in the tests of all packaged problems; list_kernels shows 80 a page)
     """Most kernels of a page."""
     offset: int = Field(default=0, ge=0)
     """Where the page begins."""

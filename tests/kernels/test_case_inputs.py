@@ -25,11 +25,8 @@ SMALL = {
     "nvfp4_quantize": {"M": 24, "K": 256},
     "silu_mul_fp4quant_linear": {"B": 9, "M": 6, "K": 256},
     "gemm_bf16": {"M": 24, "N": 24, "K": 256},
-<<<<<<< HEAD
     "attention_decode": {"B": 3, "H": 24, "G": 2, "N": 9, "P": 16},
-=======
     "gemm_fp8_block_scaled": {"M": 22, "N": 24, "K": 256},
->>>>>>> 3c94cd37 (gemm_fp8_block_scaled in the tests of all packaged problems; list_kernels shows 80 a page)
     "fused_add_rmsnorm_fp8_block_quant": {"B": 24, "H": 512},
     "fused_add_rmsnorm_quant": {"B": 24, "H": 256},
     "fused_add_rmsnorm": {"B": 24, "H": 2048},

@@ -27,11 +27,8 @@ AXES: dict[str, list[dict[str, int]]] = {
     "silu_mul_fp4quant": [{"B": 5, "M": 33, "K": 80}, {"B": 3, "M": 130, "K": 48}],
     "silu_mul_fp4quant_linear": [{"B": 5, "M": 33, "K": 80}],
     "gemm_bf16": [{"M": 5, "N": 3, "K": 64}],
-<<<<<<< HEAD
     "attention_decode": [{"B": 3, "H": 5, "G": 2, "N": 9, "P": 16}],
-=======
     "gemm_fp8_block_scaled": [{"M": 5, "N": 130, "K": 256}, {"M": 8, "N": 3, "K": 128}],
->>>>>>> 3c94cd37 (gemm_fp8_block_scaled in the tests of all packaged problems; list_kernels shows 80 a page)
     "fused_add_rmsnorm": [{"B": 5, "H": 64}],
     "fused_add_rmsnorm_quant": [{"B": 5, "H": 64}],
     "fused_add_rmsnorm_fp8_block_quant": [{"B": 5, "H": 256}, {"B": 8, "H": 256}],

@@ -18,11 +18,7 @@ from support.tool_client import ERAS, KERNEL, connected, facts_of, serve_options
 
 pytestmark = pytest.mark.anyio
 
-<<<<<<< HEAD
 MAX_TOKENS = 2_500
-=======
-MAX_TOKENS = 2_000
->>>>>>> 3c94cd37 (gemm_fp8_block_scaled in the tests of all packaged problems; list_kernels shows 80 a page)
 ALL = [kernel for problem in load_problems().values() for kernel in problem.kernel_ids]
 
 

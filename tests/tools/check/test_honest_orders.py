@@ -26,11 +26,8 @@ SMALL_AXES = {
     "silu_mul_fp4quant": {"B": 3, "M": 5, "K": 256},
     "silu_mul_fp4quant_linear": {"B": 3, "M": 5, "K": 256},
     "gemm_bf16": {"M": 5, "N": 9, "K": 256},
-<<<<<<< HEAD
     "attention_decode": {"B": 2, "H": 3, "G": 2, "N": 6, "P": 16},
-=======
     "gemm_fp8_block_scaled": {"M": 5, "N": 9, "K": 256},
->>>>>>> 3c94cd37 (gemm_fp8_block_scaled in the tests of all packaged problems; list_kernels shows 80 a page)
     "fused_add_rmsnorm_fp8_block_quant": {"B": 5, "H": 512},
     "fused_add_rmsnorm_quant": {"B": 5, "H": 256},
     "fused_add_rmsnorm": {"B": 5, "H": 256},

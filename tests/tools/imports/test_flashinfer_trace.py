@@ -20,15 +20,10 @@ from kopt.tools.imports.trace_records import ConstAxis, Definition, WorkloadLine
 from support.exports import exported_reference, write_files
 from support.foreign_checkouts import definition, workload, write_trace
 
-_LARGE = ("gemm_bf16", "attention_decode")
+_LARGE = ("gemm_bf16", "gemm_fp8_block_scaled", "attention_decode")
 EXPORTED = [
-<<<<<<< HEAD
     # Their large products and caches take a minute to draw.
     pytest.param(p, id=p.name, marks=[pytest.mark.nightly] if p.name in _LARGE else [])
-=======
-    # Its large products take a minute to draw.
-    pytest.param(p, id=p.name, marks=[pytest.mark.nightly] if p.op_type == "gemm" else [])
->>>>>>> 3c94cd37 (gemm_fp8_block_scaled in the tests of all packaged problems; list_kernels shows 80 a page)
     for p in load_problems().values()
     if (p.folder / "torch_reference.py").is_file()
 ]

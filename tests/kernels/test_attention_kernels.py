@@ -87,11 +87,8 @@ def test_other_shapes_that_the_kernel_claims_are_right(
         ("place % segment.each * TILE", "0"),
         ("min(end - begin, all)", "end - begin"),
         ("  sums.weight *= shrink;\n", ""),
-        ("began_before ? 0 : goes_on ? 1", "began_before ? 1 : goes_on ? 0"),
-        (
-            "(static_cast<long long>(tile + 1) * blocks - 1) / tiles",
-            "static_cast<long long>(tile) * blocks / tiles",
-        ),
+        ("start ? 0 : begin + all > end ? 1", "start ? 1 : begin + all > end ? 0"),
+        ("((tile + 1) * blocks - 1) / tiles", "tile * blocks / tiles"),
         ("  __syncthreads();\n  for", "  for"),
         ("  __syncthreads();\n}", "}"),
         ("  kopt::griddepcontrol_wait();\n", ""),

@@ -15,15 +15,8 @@ launch:
     grid: G, H, B
     block: 128
     pdl: true
-    args:
-      - kv_indptr
-      - kv_last_page_len
-      - partial
-      - scales
-      - out
-      - {int32: "min(N * (P // 16), ceil_div(SM_COUNT * BLOCKS, H))"}
-      - B
-      - P
+    args: [kv_indptr, kv_last_page_len, partial, scales, out,
+           {int32: "min(N * (P // 16), ceil_div(SM_COUNT * BLOCKS, H))"}, B, P]
 */
 // Mapping: the list of pages, cut into tiles of 16 tokens, is shared out evenly among gridDim.x
 // blocks for each head of keys and values, whatever the lengths of its sequences are. A block walks
@@ -53,12 +46,11 @@ launch:
 #include <cmath>
 #include <cstdint>
 
-constexpr int D = 128, HEADS = 8, TILE = 16, PLACES = 2;
+#define INLINE __device__ __forceinline__
 
-struct Tile {
-  uint4 keys[2][4];
-  uint4 values[4][2];
-};
+constexpr int D = 128, HEADS = 8, TILE = 16, PLACES = 2, WHOLE = -1;
+
+struct Tile { uint4 keys[2][4], values[4][2]; };
 
 struct Sums {
   float largest, weight;  // of query head g; `weight` counts the tokens of this lane alone
@@ -67,7 +59,7 @@ struct Sums {
 
 struct Shared {
   float value[WARPS][HEADS][D];
-  float largest[WARPS][HEADS], weight[WARPS][HEADS];
+  float2 scales[WARPS][HEADS];  // largest logit, and sum of weights
 };
 
 // Tokens of one sequence that a block attends to.
@@ -76,20 +68,18 @@ struct Segment {
   int first, end, tokens;  // tiles of the sequence, and all of its tokens
   int each;                // tiles of a page
 
-  __device__ __forceinline__ int page_of(int place) const {
-    return place < end ? pages[place / each] : 0;
-  }
+  INLINE int page_of(int place) const { return place < end ? pages[place / each] : 0; }
 };
 
-// The slots of one head of keys and values.
+// The slots of one head of keys and values; `row` is the distance of two, in elements.
 struct Cache {
   const __nv_bfloat16 *keys, *values;
-  size_t row;  // distance of two slots, in elements
+  size_t row;
   int page_size;
 };
 
-__device__ __forceinline__ void multiply(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2,
-                                         uint32_t a3, uint32_t b0, uint32_t b1) {
+INLINE void multiply(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0,
+                     uint32_t b1) {
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
       "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
@@ -97,27 +87,28 @@ __device__ __forceinline__ void multiply(float (&d)[4], uint32_t a0, uint32_t a1
       : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
-__device__ __forceinline__ uint32_t word(const uint4& from, int i) {
+INLINE uint32_t word(const uint4& from, int i) {
   return i == 0 ? from.x : i == 1 ? from.y : i == 2 ? from.z : from.w;
 }
 
-__device__ __forceinline__ uint32_t packed(float low, float high) {
+INLINE uint32_t packed(float low, float high) {
   const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
   return *reinterpret_cast<const uint32_t*>(&both);
 }
 
+INLINE uint4 piece(const __nv_bfloat16* from) {
+  return __ldg(reinterpret_cast<const uint4*>(from));
+}
+
 // Loads tile `place` of the sequence, which lies in `page`.
-__device__ __forceinline__ void load(Tile& tile, const Segment& segment, int place, int page,
-                                     const Cache& cache) {
+INLINE void load(Tile& tile, const Segment& segment, int place, int page, const Cache& cache) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const size_t slot = static_cast<size_t>(page) * cache.page_size + place % segment.each * TILE;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const __nv_bfloat16* key = cache.keys + (slot + 8 * half + g) * cache.row + 8 * t;
 #pragma unroll
-    for (int c = 0; c < 4; ++c) {
-      tile.keys[half][c] = __ldg(reinterpret_cast<const uint4*>(key + 32 * c));
-    }
+    for (int c = 0; c < 4; ++c) tile.keys[half][c] = piece(key + 32 * c);
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -125,15 +116,13 @@ __device__ __forceinline__ void load(Tile& tile, const Segment& segment, int pla
     const __nv_bfloat16* value = cache.values + (slot + token) * cache.row + 8 * g;
     const bool is_there = place * TILE + token < segment.tokens;
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      tile.values[i][half] = is_there ? __ldg(reinterpret_cast<const uint4*>(value + 64 * half))
-                                      : make_uint4(0, 0, 0, 0);
-    }
+    for (int half = 0; half < 2; ++half)
+      tile.values[i][half] = is_there ? piece(value + 64 * half) : make_uint4(0, 0, 0, 0);
   }
 }
 
-__device__ __forceinline__ void attend_to(const Tile& tile, const uint4 (&query)[4], int left,
-                                          float scale, Sums& sums) {
+INLINE void attend_to(const Tile& tile, const uint4 (&query)[4], int left, float scale,
+                      Sums& sums) {
   const int lane = threadIdx.x % 32, t = lane % 4;
   float logits[2][4] = {};
 #pragma unroll
@@ -157,12 +146,9 @@ __device__ __forceinline__ void attend_to(const Tile& tile, const uint4 (&query)
   sums.largest = now;
   sums.weight *= shrink;
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    float& logit = logits[i / 2][i % 2];
-    logit = exp2f(logit - now);
-    sums.weight += logit;
-  }
-  const float low = __shfl_sync(~0u, shrink, 8 * t), high = __shfl_sync(~0u, shrink, 8 * t + 4);
+  for (int i = 0; i < 4; ++i)
+    sums.weight += logits[i / 2][i % 2] = exp2f(logits[i / 2][i % 2] - now);
+  const float even = __shfl_sync(~0u, shrink, 8 * t), odd = __shfl_sync(~0u, shrink, 8 * t + 4);
   const uint32_t p0 = packed(logits[0][0], logits[0][1]), p1 = packed(logits[1][0], logits[1][1]);
 #pragma unroll
   for (int j = 0; j < 8; ++j) {
@@ -170,32 +156,21 @@ __device__ __forceinline__ void attend_to(const Tile& tile, const uint4 (&query)
     uint32_t a[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      const int token = i / 2 * 2, half = i % 2;
-      a[i] = __byte_perm(word(tile.values[token][half], j / 2),
-                         word(tile.values[token + 1][half], j / 2), select);
+      const uint4 &low = tile.values[i / 2 * 2][i % 2], &high = tile.values[i / 2 * 2 + 1][i % 2];
+      a[i] = __byte_perm(word(low, j / 2), word(high, j / 2), select);
     }
-    sums.value[j][0] *= low;
-    sums.value[j][1] *= high;
-    sums.value[j][2] *= low;
-    sums.value[j][3] *= high;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) sums.value[j][i] *= i % 2 ? odd : even;
     multiply(sums.value[j], a[0], a[1], a[2], a[3], p0, p1);
   }
 }
 
-// The place of a part in scratch, or -1 where the sequence is whole.
-__device__ __forceinline__ int part_of(bool began_before, bool goes_on) {
-  return began_before ? 0 : goes_on ? 1 : -1;
-}
-
-__device__ __forceinline__ void finish(Shared& shared, Sums& sums, int place, int G,
-                                       __nv_bfloat16* out, float* partial, float* scales) {
+INLINE void finish(Shared& shared, Sums& sums, int place, int G, __nv_bfloat16* out, float* partial,
+                   float2* scales) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   sums.weight += __shfl_xor_sync(~0u, sums.weight, 1);
   sums.weight += __shfl_xor_sync(~0u, sums.weight, 2);
-  if (t == 0) {
-    shared.largest[warp][g] = sums.largest;
-    shared.weight[warp][g] = sums.weight;
-  }
+  if (t == 0) shared.scales[warp][g] = make_float2(sums.largest, sums.weight);
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     float* row = &shared.value[warp][2 * t + i % 2][i / 2 * 64 + 8 * g];
@@ -206,46 +181,40 @@ __device__ __forceinline__ void finish(Shared& shared, Sums& sums, int place, in
   for (int i = threadIdx.x; i < G * D; i += 32 * WARPS) {
     const int head = i / D, column = i % D;
     float largest = -INFINITY, weight = 0.0f, value = 0.0f;
-    for (int w = 0; w < WARPS; ++w) largest = fmaxf(largest, shared.largest[w][head]);
+    for (int w = 0; w < WARPS; ++w) largest = fmaxf(largest, shared.scales[w][head].x);
     for (int w = 0; w < WARPS; ++w) {
-      const float factor = exp2f(shared.largest[w][head] - largest);
-      weight += shared.weight[w][head] * factor;
+      const float factor = exp2f(shared.scales[w][head].x - largest);
+      weight += shared.scales[w][head].y * factor;
       value += shared.value[w][head][column] * factor;
     }
-    if (place < 0) {
-      out[i] = __float2bfloat16(value / weight);
-      continue;
-    }
-    partial[place * HEADS * D + i] = value;
-    if (column == 0) {
-      scales[(place * HEADS + head) * 2] = largest;
-      scales[(place * HEADS + head) * 2 + 1] = weight;
-    }
+    if (place == WHOLE) out[i] = __float2bfloat16(value / weight);
+    else partial[place * HEADS * D + i] = value;
+    if (place != WHOLE && column == 0) scales[place * HEADS + head] = make_float2(largest, weight);
   }
   __syncthreads();
 }
 
 // The row of scratch that holds a part of one query head.
-__device__ __forceinline__ size_t part_at(int block_and_head, int place, int g) {
+INLINE size_t part_at(int block_and_head, int place, int g) {
   return (static_cast<size_t>(block_and_head) * PLACES + place) * HEADS + g;
 }
 
 // The first tile of range `block`, of `blocks` that share `tiles`.
-__device__ __forceinline__ int range_start(int block, int blocks, int tiles) {
-  return static_cast<int>(static_cast<long long>(tiles) * block / blocks);
+INLINE int range_start(long long block, int blocks, int tiles) {
+  return static_cast<int>(block * tiles / blocks);
 }
 
 // The range that tile `tile` lies in.
-__device__ __forceinline__ int range_of(int tile, int blocks, int tiles) {
-  return static_cast<int>((static_cast<long long>(tile + 1) * blocks - 1) / tiles);
+INLINE int range_of(long long tile, int blocks, int tiles) {
+  return static_cast<int>(((tile + 1) * blocks - 1) / tiles);
 }
 
-__device__ __forceinline__ int tokens_of(const int* kv_indptr, const int* last, int b, int P) {
+INLINE int tokens_of(const int* kv_indptr, const int* last, int b, int P) {
   return (kv_indptr[b + 1] - kv_indptr[b] - 1) * P + last[b];
 }
 
 // The sequence that page `place` of the list belongs to.
-__device__ __forceinline__ int sequence_of(const int* kv_indptr, int B, int place) {
+INLINE int sequence_of(const int* kv_indptr, int B, int place) {
   int low = 0, high = B - 1;
   while (low < high) {
     const int middle = (low + high + 1) / 2;
@@ -258,7 +227,7 @@ __device__ __forceinline__ int sequence_of(const int* kv_indptr, int B, int plac
 extern "C" __global__ void __launch_bounds__(32 * WARPS)
     attend(const __nv_bfloat16* q, const __nv_bfloat16* k_cache, const __nv_bfloat16* v_cache,
            const int* kv_indptr, const int* kv_indices, const int* kv_last_page_len,
-           __nv_bfloat16* out, float* partial, float* scales, int B, int G, int P) {
+           __nv_bfloat16* out, float* partial, float2* scales, int B, int G, int P) {
   kopt::griddepcontrol_launch_dependents();  // blocks of `merge` wait where there is room for them
   __shared__ Shared shared;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -272,13 +241,10 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
   for (int b = sequence_of(kv_indptr, B, start / each); b < B; ++b) {
     const int begin = kv_indptr[b] * each;
     if (begin >= end) break;
-    Segment segment;
-    segment.pages = kv_indices + kv_indptr[b];
-    segment.each = each;
-    segment.tokens = tokens_of(kv_indptr, kv_last_page_len, b, P);
-    const int all = (segment.tokens + TILE - 1) / TILE;
-    segment.first = max(start - begin, 0);
-    segment.end = min(end - begin, all);
+    const int tokens = tokens_of(kv_indptr, kv_last_page_len, b, P);
+    const int all = (tokens + TILE - 1) / TILE;
+    const Segment segment = {kv_indices + kv_indptr[b], max(start - begin, 0),
+                             min(end - begin, all), tokens, each};
     if (segment.first >= segment.end) continue;  // nothing but slots behind the last token
 
     const size_t first_head = (static_cast<size_t>(b) * H + head) * G;
@@ -286,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
       const __nv_bfloat16* from = q + (first_head + g) * D + 32 * c + 8 * t;
-      query[c] = g < G ? __ldg(reinterpret_cast<const uint4*>(from)) : make_uint4(0, 0, 0, 0);
+      query[c] = g < G ? piece(from) : make_uint4(0, 0, 0, 0);
     }
     Sums sums = {-INFINITY, 0.0f, {}};
     Tile tile[2];
@@ -298,39 +264,35 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
         const int next = place + WARPS;
         if (next < segment.end) load(tile[1 - i], segment, next, page, cache);
         page = segment.page_of(next + WARPS);
-        if (place < segment.end) {
-          attend_to(tile[i], query, segment.tokens - place * TILE, scale, sums);
-        }
+        const int left = segment.tokens - place * TILE;
+        if (place < segment.end) attend_to(tile[i], query, left, scale, sums);
         place = next;
       }
     }
-    const int kind = part_of(begin < start, begin + all > end);
-    finish(shared, sums, kind, G, out + first_head * D, partial + part * D, scales + part * 2);
+    const int kind = begin < start ? 0 : begin + all > end ? 1 : WHOLE;
+    finish(shared, sums, kind, G, out + first_head * D, partial + part * D, scales + part);
   }
 }
 
 extern "C" __global__ void __launch_bounds__(D)
     merge(const int* kv_indptr, const int* kv_last_page_len, const float* partial,
-          const float* scales, __nv_bfloat16* out, int blocks, int B, int P) {
+          const float2* scales, __nv_bfloat16* out, int blocks, int B, int P) {
   const int g = blockIdx.x, head = blockIdx.y, b = blockIdx.z, H = gridDim.y, column = threadIdx.x;
   const int each = P / TILE, tiles = kv_indptr[B] * each, begin = kv_indptr[b] * each;
-  const int tokens = tokens_of(kv_indptr, kv_last_page_len, b, P);
-  const int first = range_of(begin, blocks, tiles);
-  const int last = range_of(begin + (tokens - 1) / TILE, blocks, tiles);
+  const int ending = begin + (tokens_of(kv_indptr, kv_last_page_len, b, P) - 1) / TILE;
+  const int first = range_of(begin, blocks, tiles), last = range_of(ending, blocks, tiles);
   kopt::griddepcontrol_wait();
   if (first == last) return;  // one block had all of it
   // In the first range the sequence goes on, in the others it began before.
   float largest = -INFINITY;
-  for (int block = first; block <= last; ++block) {
-    const size_t part = part_at(block * H + head, block == first, g);
-    largest = fmaxf(largest, scales[part * 2]);
-  }
+  for (int block = first; block <= last; ++block)
+    largest = fmaxf(largest, scales[part_at(block * H + head, block == first, g)].x);
   float weight = 0.0f, value = 0.0f;
 #pragma unroll 4
   for (int block = first; block <= last; ++block) {
     const size_t part = part_at(block * H + head, block == first, g);
-    const float factor = exp2f(scales[part * 2] - largest);
-    weight += scales[part * 2 + 1] * factor;
+    const float factor = exp2f(scales[part].x - largest);
+    weight += scales[part].y * factor;
     value += partial[part * D + column] * factor;
   }
   out[((static_cast<size_t>(b) * H + head) * gridDim.x + g) * D + column] =

@@ -25,9 +25,10 @@ SOURCES = {
     path.name.removesuffix(".sm_90a.cu"): read_candidate(path)
     for path in sorted((GEMM.folder / "unproven").glob("*.cu"))
 }
-WGMMA, FEW_ROWS = "gemm_fp8_wgmma", "gemm_fp8_few_rows"
-AWAITED = '      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");\n'
-HANDED_BACK = "      if (lane == 0) kopt::mbarrier_arrive(&s.empty[turn.stage]);\n"
+WGMMA, SPLIT, FEW_ROWS = "gemm_fp8_wgmma", "gemm_fp8_split", "gemm_fp8_few_rows"
+AWAITED = '    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");\n'
+ARRIVED = "    if (lane == 0) kopt::mbarrier_arrive(&s.empty[turn.stage]);\n"
+HANDED_BACK = f"  {ARRIVED}"
 
 
 def _check(
@@ -41,8 +42,8 @@ def _check(
     return check_candidate(CheckRequest(case, level, arch="sm_90a"), SimDevice(settings), settings)
 
 
-def test_many_and_few_rows_have_a_kernel_each() -> None:
-    assert set(SOURCES) == {WGMMA, FEW_ROWS}
+def test_many_and_few_rows_have_their_kernels() -> None:
+    assert set(SOURCES) == {WGMMA, SPLIT, FEW_ROWS}
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -70,6 +71,10 @@ def test_a_kernel_passes_the_full_check(name: str, settings: Settings) -> None:
     [
         (WGMMA, {"M": 141, "N": 200, "K": 768}, {}),
         (WGMMA, {"M": 141, "N": 200, "K": 768}, {"COLUMNS": 64}),
+        (SPLIT, {"M": 7, "N": 130, "K": 1152}, {"BLOCKS": 512, "GROUPS": 2}),
+        (SPLIT, {"M": 33, "N": 72, "K": 128}, {}),
+        (SPLIT, {"M": 100, "N": 72, "K": 1152}, {}),
+        (SPLIT, {"M": 5, "N": 64, "K": 6144}, {}),
         (FEW_ROWS, {"M": 8, "N": 263, "K": 1152}, {}),
         (FEW_ROWS, {"M": 65, "N": 72, "K": 640}, {}),
         (FEW_ROWS, {"M": 128, "N": 200, "K": 256}, {"COLUMNS": 32, "SPLIT": 2}),
@@ -97,13 +102,19 @@ def test_blocks_that_take_tiles_of_several_bands_one_after_the_other_are_right(
 @pytest.mark.parametrize(
     ("name", "right", "wrong"),
     [
-        (WGMMA, f"{AWAITED}      __syncwarp();\n{HANDED_BACK}", f"{HANDED_BACK}{AWAITED}"),
+        (WGMMA, f"  {AWAITED}      __syncwarp();\n{HANDED_BACK}", f"{HANDED_BACK}  {AWAITED}"),
         (WGMMA, "descriptor(weight + k), k > 0)", "descriptor(weight + k), 1)"),
         (WGMMA, "  kopt::fence_proxy_async();\n", ""),
         (WGMMA, "? first : second", "? second : first"),
         (WGMMA, "wgmma.wait_group.sync.aligned 0", "wgmma.wait_group.sync.aligned 1"),
         (WGMMA, "full, tile.row, step)", "full, tile.row, step ^ 1)"),
         (WGMMA, "(tile.column / STEP) * steps", "(tile.column / COLUMNS / 2) * steps"),
+        (SPLIT, "descriptor(x + part * PART * STEP + k), k > 0)", "descriptor(x + k), 1)"),
+        (SPLIT, "        scale.y *= of_weight;\n", ""),
+        (SPLIT, "weight_scale + static_cast<size_t>(block) * steps + first", "weight_scale"),
+        (SPLIT, "  cluster.sync();\n  if", "  if"),
+        (SPLIT, "  cluster.sync();  // no block", "  // no block"),
+        (SPLIT, AWAITED, ""),
         (FEW_ROWS, "d[1] * (of_x.y", "d[1] * (of_x.x"),
         (FEW_ROWS, "  cluster.sync();\n  for", "  for"),
         (FEW_ROWS, "  cluster.sync();  // others", "  // others"),
@@ -116,6 +127,12 @@ def test_one_word_less_is_found(
 ) -> None:
     problem = with_one_workload(GEMM, {"M": 64, "N": 264, "K": 768}, tmp_path)
     source = _with(SOURCES[name].source, right, wrong)
+    assert _check(problem, Candidate(source), settings).status is not Status.PASSED
+
+
+def test_a_stage_that_is_not_handed_back_is_found(tmp_path: Path, settings: Settings) -> None:
+    problem = with_one_workload(GEMM, {"M": 5, "N": 64, "K": 6144}, tmp_path)
+    source = _with(SOURCES[SPLIT].source, ARRIVED, "")
     assert _check(problem, Candidate(source), settings).status is not Status.PASSED
 
 

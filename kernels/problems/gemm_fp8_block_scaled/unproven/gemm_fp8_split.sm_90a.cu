@@ -42,8 +42,9 @@ variants:
 // its columns: a product costs what its rows of x need, 8 at least. A cluster owns 64 columns a
 // consumer warpgroup; its blocks share out the steps of k, 128 elements each, and keep as many bytes
 // of weight under way as their rings hold. Tensor cores keep few bits of a sum of fp8 products: they
-// add those of one step, from 0, which then go times their two scales to the sums in fp32. At the end every block adds a part of the columns over the cluster,
-// through distributed shared memory, in fp32 and in the order of the ranks.
+// add those of one step, from 0, which then go times their two scales to the sums in fp32. At the end
+// every block adds a part of the columns over the cluster, through distributed shared memory, in fp32
+// and in the order of the ranks.
 // The last warp loads: weights before it waits for the kernel before, as they are static. The ring is
 // so small that the next launch finds room for its own beside it. TMA fills with zeros beyond the
 // ends of M and N. Scales of x beyond M are padding that may hold anything: no such row is stored.

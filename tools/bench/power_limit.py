@@ -7,6 +7,7 @@ each side pays for its own power only.
 
 from collections.abc import Iterable
 
+from kopt.config.errors import InfraError
 from kopt.kernels.bench_result import Comparison
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Verdict
@@ -22,42 +23,41 @@ from .unpaired_times import time_sides
 def faster_alone(
     timed: Timed, compared: Iterable[Comparison]
 ) -> tuple[tuple[Comparison, ...], tuple[Diagnostic, ...]]:
-    """Return comparisons, `faster` where each side alone says so, too, and why others are not.
-
-    Raises:
-        InfraError: The device failed, or was disturbed by more than its power limit.
-    """
+    """Return comparisons, `faster` where each side alone says so, too, and why others are not."""
     compared = tuple(compared)
     reasons = {reason for entry in timed.measurement.telemetry for reason in entry.throttle}
     if POWER_CAP not in reasons or all(one.verdict is not Verdict.FASTER for one in compared):
         return compared, ()
     sides = {(entry.path.name, entry.path.pdl): entry.side for entry in timed.contest.baselines}
-    ours_us = _alone_us(timed, candidate_side(timed.contest.candidate))
+    ours = _alone(timed, candidate_side(timed.contest.candidate))
     judged, told = list[Comparison](), list[Diagnostic]()
     for one in compared:
         if one.verdict is Verdict.FASTER:
-            theirs_us = _alone_us(timed, sides[one.baseline.name, one.baseline.pdl])
-            if ours_us is None or theirs_us is None or theirs_us <= ours_us:
-                told.append(_why(one, ours_us, theirs_us))
+            theirs = _alone(timed, sides[one.baseline.name, one.baseline.pdl])
+            if isinstance(ours, str) or isinstance(theirs, str) or theirs <= ours:
+                told.append(_why(one, ours, theirs))
                 one = one.model_copy(update={"verdict": Verdict.INCONCLUSIVE})
         judged.append(one)
     return tuple(judged), tuple(told)
 
 
-def _alone_us(timed: Timed, side: Side) -> float | None:
-    """Return the median time of a call of one side alone; None where it failed."""
-    found = time_sides(timed.case, timing_request(timed.case, (side,)))
-    return None if isinstance(found, TimingFailure) else found[0][1].median_us
+def _alone(timed: Timed, side: Side) -> float | str:
+    """Return the median time of a call of one side alone, in us; or why there is none."""
+    try:
+        found = time_sides(timed.case, timing_request(timed.case, (side,)))
+    except InfraError as error:  # what was measured in pairs stays, without a verdict
+        return str(error)
+    return "it failed" if isinstance(found, TimingFailure) else found[0][1].median_us
 
 
-def _why(one: Comparison, ours_us: float | None, theirs_us: float | None) -> Diagnostic:
-    ours, theirs = (
-        "it failed" if us is None else f"{us:.4g} us a call" for us in (ours_us, theirs_us)
+def _why(one: Comparison, ours: float | str, theirs: float | str) -> Diagnostic:
+    both = "; ".join(
+        alone if isinstance(alone, str) else f"{alone:.4g} us a call" for alone in (ours, theirs)
     )
     return Diagnostic(
         severity="warning",
         message=f"at the power limit it is faster than {one.baseline.label} in pairs, and not "
-        f"alone: {ours}, {theirs}",
+        f"alone: {both}",
         hint="a lower clock of both may slow the baseline down more: use less power, or smaller "
         "workloads",
     )

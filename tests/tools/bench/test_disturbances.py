@@ -70,6 +70,21 @@ def test_faster_at_the_power_limit_is_faster_alone_too(
     assert any("alone" in note.message for note in result.diagnostics) == (alone_us is not None)
 
 
+def test_sides_that_cannot_be_timed_alone_leave_the_pairs_without_a_verdict(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    def telemetry(block: int) -> Telemetry:
+        del block
+        reason = "sw_power_cap" if len(timer.sessions) == 1 else "hw_slowdown"
+        return Telemetry(sm_mhz=1975, memory_mhz=2619, throttle=(reason,))
+
+    timer = ScriptedTimer(Script(noise=QUIET, telemetry=telemetry))
+    result = bench_candidate(request_, timer, settings)
+    assert (result.status, result.verdict) == (Status.PASSED, Verdict.INCONCLUSIVE)
+    assert result.comparisons[0].speedup == pytest.approx(1.25)
+    assert any("alone" in note.message for note in result.diagnostics)
+
+
 def test_too_few_undisturbed_pairs_give_a_ratio_but_no_verdict(
     request_: BenchRequest, settings: Settings
 ) -> None:

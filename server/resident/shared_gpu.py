@@ -114,10 +114,12 @@ class SharedGpu:
                 _call(self._used, "abandon")
 
     def rest(self) -> None:
-        """Start the second workers of all devices, while nobody waits for a measurement."""
+        """Start the second workers of all devices; a caller in turn has it done when it leaves."""
         with self._opening:
             devices = list(self._devices.values())
         for device in devices:
+            if self._current is not None:  # nothing starts beside a measurement, or waits for it
+                return
             with suppress(InfraError, SetupError):  # whoever comes next meets and reports it
                 _call(device, "rest")
 
@@ -142,8 +144,9 @@ class SharedGpu:
 
     def _tell(self, line: str) -> None:
         """Tell the caller in turn that a process without this evaluator has the GPU."""
-        if self._current is not None:
-            self._current.visitor.tell(line)
+        caller = self._current  # once: another thread may end the turn
+        if caller is not None:
+            caller.visitor.tell(line)
 
 
 class CallersGpu:

@@ -1,8 +1,9 @@
 """The GPU that callers of a resident evaluator share, over workers that play one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -11,6 +12,7 @@ from kopt.config.errors import InfraError
 from kopt.config.settings import Settings
 from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.status import Status
+from kopt.server.far.desk import Helpers
 from kopt.server.resident.shared_gpu import CallersGpu, SharedGpu
 from kopt.server.resident.turns import Visitor
 from kopt.tools.devices.device import Device
@@ -74,6 +76,32 @@ def test_the_first_call_waits_for_no_second_worker_which_starts_once_it_is_over(
     caller.close()
     shared.rest()
     assert len(scripted.workers) == 2
+
+
+def test_second_workers_start_beside_no_measurement_and_none_is_told_of_them(
+    scripted: ScriptedDevice, tmp_path: Path
+) -> None:
+    def open_here(
+        name: str, *, has_spare: bool, helpers: Helpers, told: Callable[[str], None]
+    ) -> Device:
+        del name, helpers
+        return scripted.another(told, has_spare=has_spare)
+
+    (tmp_path / "other").mkdir()
+    other = load_problem(write_tiny_problem(tmp_path / "other"))
+    heard: list[str] = []
+    with closing(SharedGpu("cuda:0", open_here)) as shared:
+        _caller(shared).execute(scripted.request(problem=other))
+        caller = shared.for_caller(Visitor("pid 2", heard.append), _no_helpers, has_spare=False)
+        with caller.open_timing(scripted.timing(side())):
+            resting = Thread(target=shared.rest)
+            resting.start()
+            resting.join(10.0)
+            assert not resting.is_alive()
+            assert len(scripted.workers) == 2
+        shared.rest()
+        assert len(scripted.workers) == 4
+    assert heard == []
 
 
 def test_a_caller_of_many_candidates_has_a_second_worker_at_once(

@@ -38,6 +38,8 @@ _LIBRARIES = (
     "apache-tvm-ffi",
     "nvidia-cutlass-dsl",
     "cuda-tile",
+    "deep-gemm",
+    "nvidia-cudnn-frontend",
     "torch",
     "triton",
 )

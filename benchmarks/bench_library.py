@@ -15,7 +15,8 @@ from pathlib import Path
 
 from markdown_tables import grid
 
-from kopt.config.settings import settings_from_environment
+from kopt.config.errors import InfraError, SetupError
+from kopt.config.settings import Settings, settings_from_environment
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.case import Case
@@ -24,7 +25,7 @@ from kopt.kernels.problem_loader import load_problems
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
 from kopt.tools.device_choice import open_device
-from kopt.tools.devices.timer import as_timer
+from kopt.tools.devices.timer import TimingDevice, as_timer
 
 COLUMNS = ("workload", "kernel", "us", "library", "library us", "speed", "95 % interval")
 TEXTS = ("workload", "kernel", "library")
@@ -38,21 +39,37 @@ def main() -> None:
     parser.add_argument("--kernel", nargs="*", default=[""], help="parts of workload names")
     parser.add_argument("--save", type=Path, help="a file for the results, one JSON a line")
     options = parser.parse_args()
-    named = _known(options.problem)
+    named = [
+        case
+        for problem in _known(options.problem)
+        for case in cases(problem)
+        if any(part in case.workload.name for part in options.kernel)
+    ]
+    if not named:
+        parser.error(f"no workload that is to be timed has {' or '.join(options.kernel)} in it")
     settings = settings_from_environment()
-    with open_device(options.device, settings) as opened:
-        device = as_timer(opened)
-        if device is None:
-            raise SystemExit("a GPU is needed: --device cuda:0")
-        print(f"{device.facts.name}, driver {device.facts.driver_version}; all measured")
-        for case in (case for problem in named for case in cases(problem)):
-            if not any(part in case.workload.name for part in options.kernel):
-                continue
-            result = bench_candidate(BenchRequest(case, baselines="every"), device, settings)
-            print(table(case, result), flush=True)
-            if options.save:
-                with options.save.open("a", encoding="utf-8") as file:
-                    file.write(result.model_dump_json(by_alias=True) + "\n")
+    try:
+        with open_device(options.device, settings) as opened:
+            device = as_timer(opened)
+            if device is None:
+                parser.error("a GPU is needed: --device cuda:0")
+            print(f"{device.facts.name}, driver {device.facts.driver_version}; all measured")
+            for case in named:
+                print(_row(case, device, settings, options.save), flush=True)
+    except SetupError as error:
+        parser.error(str(error))
+
+
+def _row(case: Case, device: TimingDevice, settings: Settings, save: Path | None) -> str:
+    """Return the table of one benchmark, or how the machine failed under it."""
+    try:
+        result = bench_candidate(BenchRequest(case, baselines="every"), device, settings)
+    except InfraError as error:
+        return f"{case.workload.name} {case.candidate.name}: not measured: {error}"
+    if save is not None:
+        with save.open("a", encoding="utf-8") as file:
+            file.write(result.model_dump_json(by_alias=True) + "\n")
+    return table(case, result)
 
 
 def _known(names: Sequence[str]) -> list[Problem]:

@@ -101,6 +101,13 @@ def test_exponentials_without_the_largest_logit_taken_off_are_refused(regime: st
     assert finding.gate == "finite"
 
 
+def test_a_largest_logit_that_is_never_below_0_is_refused() -> None:
+    for seed in range(8):
+        finding = _finding(_case(SMALL, "huge", seed), Order(least_largest=0.0))
+        assert finding is not None
+        assert finding.gate == "finite"
+
+
 def _without_last_page(inputs: dict[str, npt.NDArray[Any]]) -> None:
     ends = inputs["kv_indptr"][1:]
     inputs["kv_last_page_len"] = np.full_like(ends, inputs["k_cache"].shape[1])

@@ -32,6 +32,8 @@ class Order:
     logits: str = "float32"
     """What logits are stored as."""
     takes_largest_off: bool = True
+    least_largest: float = -np.inf
+    """What the search for the largest logit begins with."""
     sums_rounded_weights: bool = False
     """Whether the divisor is the sum of weights as they were rounded."""
 
@@ -60,7 +62,8 @@ class Order:
 
     def _part(self, logits: Singles, values: Singles) -> tuple[Singles, Singles, Singles]:
         """Return the divided result, the largest logit and the sum of weights, online."""
-        largest = np.full((len(logits), 1), -np.inf if self.takes_largest_off else 0, np.float32)
+        begins_at = self.least_largest if self.takes_largest_off else 0
+        largest = np.full((len(logits), 1), begins_at, np.float32)
         weight = np.zeros_like(largest)
         sums = np.zeros((len(logits), values.shape[1]), dtype=np.float32)
         for tile in slices(len(values), self.tile):

@@ -2,7 +2,9 @@
 
 At the limit the clocks of both sides of a pair are what it leaves them. A candidate that draws more
 power than it needs would slow a baseline down that depends on the clocks more than itself. Alone,
-each side pays for its own power only.
+each side pays for its own power only. Times of sides alone are no pairs: the candidate is timed
+before and after the baselines, on a cooler GPU and a warmer one, the slower time counts, and it has
+to be clearly shorter.
 """
 
 from collections.abc import Iterable
@@ -19,6 +21,9 @@ from .side_by_side import Timed
 from .timed_case import timing_request
 from .unpaired_times import time_sides
 
+_MARGIN = 1.01
+"""The least ratio of two medians without pairs that shows a difference (unpaired_times.py)."""
+
 
 def faster_alone(
     timed: Timed, compared: Iterable[Comparison]
@@ -29,16 +34,25 @@ def faster_alone(
     if POWER_CAP not in reasons or all(one.verdict is not Verdict.FASTER for one in compared):
         return compared, ()
     sides = {(entry.path.name, entry.path.pdl): entry.side for entry in timed.contest.baselines}
-    ours = _alone(timed, candidate_side(timed.contest.candidate))
-    judged, told = list[Comparison](), list[Diagnostic]()
-    for one in compared:
-        if one.verdict is Verdict.FASTER:
-            theirs = _alone(timed, sides[one.baseline.name, one.baseline.pdl])
-            if isinstance(ours, str) or isinstance(theirs, str) or theirs <= ours:
-                told.append(_why(one, ours, theirs))
-                one = one.model_copy(update={"verdict": Verdict.INCONCLUSIVE})
-        judged.append(one)
-    return tuple(judged), tuple(told)
+    faster = [one for one in compared if one.verdict is Verdict.FASTER]
+    before = _alone(timed, candidate_side(timed.contest.candidate))
+    theirs = [_alone(timed, sides[one.baseline.name, one.baseline.pdl]) for one in faster]
+    ours = _slower(before, _alone(timed, candidate_side(timed.contest.candidate)))
+    told = {
+        one: _why(one, ours, other)
+        for one, other in zip(faster, theirs, strict=True)
+        if isinstance(ours, str) or isinstance(other, str) or other < _MARGIN * ours
+    }
+    unproven = {"verdict": Verdict.INCONCLUSIVE}
+    judged = (one.model_copy(update=unproven) if one in told else one for one in compared)
+    return tuple(judged), tuple(told.values())
+
+
+def _slower(one: float | str, other: float | str) -> float | str:
+    """Return the longer of two times, or why one of them is missing."""
+    if isinstance(one, str) or isinstance(other, str):
+        return one if isinstance(one, str) else other
+    return max(one, other)
 
 
 def _alone(timed: Timed, side: Side) -> float | str:

@@ -45,15 +45,20 @@ def make_inputs(
 
     Queries and values have the regime. Keys have blocks of zeros where it asks for them, and
     ordinary values elsewhere, so that logits are as large as the queries make them. Beside outliers
-    keys are small: logits lie some ten apart, and several tokens have weight.
+    keys are small: logits lie some ten apart, and several tokens have weight. Among huge ones each
+    sequence has a query head whose logits are all far below 0.
     """
     axes = workload.axes
     cache = axes["N"], axes["P"], axes["H"], axes["D"]
     of_keys = {"zero_blocks": "zero_blocks", "outliers": "tiny"}.get(regime, "normal")
     q = axes["B"], axes["H"], axes["G"], axes["D"]
+    queries, keys = _drawn(rng, q, regime, _QUERIES), _drawn(rng, cache, of_keys, _KEYS)
+    if regime == "huge":
+        queries[:, 0, 0] = -np.abs(queries[:, 0, 0])
+        keys[:, :, 0] = np.abs(keys[:, :, 0])
     return {
-        "q": _drawn(rng, q, regime, _QUERIES),
-        "k_cache": _drawn(rng, cache, of_keys, _KEYS),
+        "q": queries,
+        "k_cache": keys,
         "v_cache": _drawn(rng, cache, regime, _VALUES),
         **_tables(rng, axes["B"], axes["N"], axes["P"]),
     }

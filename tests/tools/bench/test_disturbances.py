@@ -56,7 +56,8 @@ def test_a_device_that_throttles_all_the_time_gives_no_verdict(
 
 
 @pytest.mark.parametrize(
-    ("alone_us", "verdict"), [(None, Verdict.FASTER), (5.1, Verdict.INCONCLUSIVE)]
+    ("alone_us", "verdict"),
+    [(None, Verdict.FASTER), (4.97, Verdict.INCONCLUSIVE), (5.1, Verdict.INCONCLUSIVE)],
 )
 def test_faster_at_the_power_limit_is_faster_alone_too(
     alone_us: float | None, verdict: Verdict, request_: BenchRequest, settings: Settings

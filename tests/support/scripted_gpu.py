@@ -36,6 +36,7 @@ from kopt.tools.gpu.messages import (
     Request,
     StartAnswer,
     StartRequest,
+    Step,
     WarmAnswer,
     WarmRequest,
 )
@@ -183,9 +184,9 @@ def _play(side: Side, request: str) -> _Failure:
         raise ValueError(argument)
     if act == "fault":
         sticky = argument == "CUDA_ERROR_ILLEGAL_ADDRESS"
-        fault = Fault(during="launch", code=argument, message="said", sticky=sticky)
-        during = "library" if isinstance(side, LibrarySide) else fault.during
-        return _Failure(fault.model_copy(update={"during": during}))
+        during: Step = "load" if argument == "CUDA_ERROR_NOT_FOUND" else "launch"
+        during = "library" if isinstance(side, LibrarySide) else during
+        return _Failure(Fault(during=during, code=argument, message="said", sticky=sticky))
     if act == "damage":
         after = BufferDamage(buffer="out", where="after", first_byte=0, changed_bytes=1)
         inside = after.model_copy(update={"buffer": "x", "where": "inside"})

@@ -28,7 +28,13 @@ from kopt.tools.devices.timer import (
 
 from .array_file import WrittenInputs, named_draws
 from .discovery import FoundGpu
-from .execution_end import Execution, ExecutionEnd, hurts_worker, outcome_of_answer
+from .execution_end import (
+    Execution,
+    ExecutionEnd,
+    hurts_worker,
+    may_pass_elsewhere,
+    outcome_of_answer,
+)
 from .messages import (
     CopyCeilingAnswer,
     CopyCeilingRequest,
@@ -38,7 +44,7 @@ from .messages import (
 from .ticket_lock import TicketLock, Wait
 from .timing_session import WorkerTimingSession
 from .worker_pool import WorkerPool, is_packaged
-from .worker_process import WorkerEnd, WorkerProcess, ask_for
+from .worker_process import WorkerProcess, ask_for
 
 _SPARE_S = 10.0
 """Longest wait before a timing for a spare that is starting; it takes a second, torch four."""
@@ -208,8 +214,7 @@ class CudaDevice:
         started = time.monotonic()
         with self._turn():
             worker, answer = self._ask_to_execute(execution)
-            if isinstance(answer, WorkerEnd) and answer.reason == "died":
-                # Perhaps long before it was asked; device code alone cannot end its host process.
+            if may_pass_elsewhere(answer):
                 self._pool.discard()
                 worker, answer = self._ask_to_execute(execution)
             outcome = outcome_of_answer(execution, worker, answer)

@@ -53,6 +53,18 @@ def outcome_of_answer(
     return ExecutionOutcome(Status.PASSED, outputs=outputs, sandbox=worker.level)
 
 
+def may_pass_elsewhere(answer: ExecutionEnd) -> bool:
+    """Return whether a fresh worker is asked the same once more, as no candidate need be at fault.
+
+    A worker that died may have done so long before it was asked: device code alone cannot end its
+    host process. And a kernel that its module lacks was found in the cubin when it was compiled: a
+    driver said so of sound ones, once with six processes at one H200.
+    """
+    if isinstance(answer, FaultAnswer):
+        return (answer.fault.during, answer.fault.code) == ("load", "CUDA_ERROR_NOT_FOUND")
+    return isinstance(answer, WorkerEnd) and answer.reason == "died"
+
+
 def hurts_worker(answer: ExecutionEnd) -> bool:
     """Return whether a worker must not serve another candidate after this answer.
 

@@ -96,6 +96,14 @@ def test_worker_that_died_unasked_is_replaced_without_a_word(scripted: ScriptedD
     assert scripted.execute().status is Status.PASSED
 
 
+def test_a_kernel_that_its_module_is_said_to_lack_is_asked_for_in_a_fresh_worker(
+    scripted: ScriptedDevice,
+) -> None:
+    outcome = scripted.execute("execute fault CUDA_ERROR_NOT_FOUND")
+    assert outcome.status is Status.LAUNCH_ERROR
+    assert [worker.is_alive for worker in scripted.workers[:2]] == [False, False]
+
+
 def test_an_abandoned_device_serves_again_once_it_is_readmitted(scripted: ScriptedDevice) -> None:
     before = scripted.identity()
     scripted.device.abandon()  # before the use that it is meant for has reached a worker

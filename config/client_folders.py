@@ -13,7 +13,7 @@ class ClientFolders:
     config: Path
     """XDG_CONFIG_HOME, default ~/.config."""
     applications: Path
-    """Where desktop applications keep theirs: as `config`, but on a Mac."""
+    """Desktop applications keep their settings here: in `config`, but for those of a Mac."""
     claude: Path | None = None
     """CLAUDE_CONFIG_DIR: Claude Code's folder, if moved."""
     codex: Path | None = None

@@ -17,7 +17,7 @@ class CalibratedValue(Record):
     unit: str
     """clocks, us, ns or GB/s."""
     meaning: str
-    """From what to what, in a line."""
+    """It says in a line between which moments, or of which bytes, the value was measured."""
 
     @property
     def key(self) -> str:

@@ -39,7 +39,7 @@ class Guest(NamedTuple):
     """A connection that wants to be served, and may."""
 
     connection: ByteSocket
-    """On which frames go after the welcome."""
+    """Frames go over it after the welcome."""
     words: str
     """The caller, for others who wait."""
     welcome: Callable[[], None]

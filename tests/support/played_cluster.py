@@ -20,7 +20,7 @@ from kopt.tools.remote.calls import CALL, Call, ExecuteCall, OpenTimingCall, Rep
 
 
 class ActorGone(Exception):
-    """As Ray raises."""
+    """Stands for what Ray raises of an actor that has gone."""
 
 
 @dataclass

@@ -10,7 +10,7 @@ from kopt.server.pool.seat import UNFIT
 
 
 class Gone(Exception):
-    """As Ray raises."""
+    """Stands for what Ray raises of an actor that has gone."""
 
 
 @dataclass

@@ -20,7 +20,7 @@ import kopt
 from kopt.server.jobs.process_tree import session_tree
 
 GPUS = 2
-"""Of each node; as many simulators."""
+"""Each node has so many GPUs, and as many simulators."""
 _STORE_BYTES = 100 << 20
 
 

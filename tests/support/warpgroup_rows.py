@@ -39,7 +39,7 @@ class Form:
     """None: A lies in registers."""
     b_layout: Layout = PLAIN
     scales: tuple[int, int, int] = (1, 1, 1)
-    """Of the sums, 0 or 1, of A and of B, 1 or -1."""
+    """The factor of the sums, 0 or 1, and those of A and B, 1 or -1."""
     saturates: bool = False
 
     @property

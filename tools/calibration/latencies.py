@@ -47,7 +47,7 @@ _MEANINGS = (
     ("cluster_barrier", "cluster.sync of two blocks of 128 threads"),
     ("cluster_load", "a load from another block's shared memory"),
 )
-"""By the slot that the kernels write."""
+"""Chains stand in the order of the slots that the kernels write."""
 
 
 def measure_latencies(device: TimingDevice, settings: Settings) -> tuple[CalibratedValue, ...]:

@@ -27,7 +27,7 @@ class ExaminedCall:
     plan: LaunchPlan
     """The final plan, as it is launched."""
     cubin: bytes
-    """With lines where there is such a cubin (tools/cuda/nvcc.py)."""
+    """It names source lines where a cubin with lines was built (tools/cuda/nvcc.py)."""
     inputs: Arrays
 
     @property
@@ -42,7 +42,7 @@ class CounterReading:
 
     counters: HardwareCounters
     files: Mapping[str, bytes]
-    """By the last part of a path."""
+    """Contents are found by the last part of a path."""
 
     def kept_in(self, folder: Path) -> HardwareCounters:
         """Write the files to `folder` and return the counters with their paths there."""
@@ -59,7 +59,7 @@ class SanitizerReading:
     """Runs of a sanitizer, and the files that their paths name."""
 
     program: str | None
-    """With its version; None if there is none that is whole."""
+    """It comes with its version; None if there is none that is whole."""
     runs: tuple[SanitizerRun, ...]
     files: Mapping[str, bytes]
 

@@ -190,7 +190,7 @@ ErrandCall = (
     | SanitizeCall
     | WhereCall
 )
-"""Those that are done on one GPU."""
+"""A call of this kind is done on one GPU."""
 
 Call = Annotated[
     OpenCall

@@ -76,7 +76,7 @@ class RemoteDevice:
 
     @property
     def name(self) -> str:
-        """As the simulator here is called: it counts and checks as that does."""
+        """It is called as the simulator here, since it counts and checks as that does."""
         return simulator_for(self._gpu)
 
     @property

@@ -15,7 +15,7 @@ class FolderName(Record):
     packaged: str | None = None
     """Its path within kopt; None for a folder of the user's own."""
     digest: str | None = None
-    """Of its content, where it is the user's own."""
+    """It identifies the content of a folder of the user's own; None for one of kopt."""
 
 
 class SentProgram(Record):

@@ -187,4 +187,4 @@ _ADVICE = (
         "there is no such Python at {machine}: KOPT_REMOTE_PYTHON names it ({said})",
     ),
 )
-"""By what ssh, or the script there, writes; the first that fits counts."""
+"""Failures are told apart by what ssh, or the script there, writes: the first that fits counts."""

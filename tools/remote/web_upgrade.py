@@ -18,7 +18,7 @@ PROTOCOL = "kopt-frames"
 CODE_HEADER = "kopt-code"
 """The header with the digest of the caller's code (`code_bundle.py`)."""
 _MOST_BYTES = 16 * 1024
-"""Of a request or an answer."""
+"""A request or an answer that is longer is refused."""
 
 _HUNG_UP = "it hung up without a word: it has too many callers, or is no kopt gpu serve"
 

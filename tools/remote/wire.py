@@ -28,7 +28,7 @@ from kopt.tools.devices.device import Arrays
 from kopt.tools.sandbox.policy import machine_memory_bytes
 
 REMEMBERED_BYTES = 256 << 20
-"""Of chunks, in each direction."""
+"""At most so many bytes of chunks are remembered in each direction."""
 DIGEST_BYTES = 16
 _LENGTHS = struct.Struct("<IIQ")
 _LONGEST_TEXT_BYTES = 64 << 20
@@ -45,7 +45,7 @@ class SentArray(Record):
 
     name: str
     dtype: str
-    """Of kernels/dtypes.py, or another of numpy's names."""
+    """A name of kernels/dtypes.py, or another of numpy's."""
     shape: tuple[int, ...]
     chunk_bytes: int
     """0: the array is sent whole, with no digests."""

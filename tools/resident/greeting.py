@@ -48,7 +48,7 @@ class EvaluatorStatus(Record):
     turns: int
     """Calls and timing sessions that have used the GPU."""
     busy_share: float = Field(ge=0)
-    """Of its life so far that some caller had the GPU; measured."""
+    """The measured share of its life so far in which some caller had the GPU."""
     wait_p50_s: float | None = None
     """Median wait for the GPU over the last 1,000 turns, measured; None before the first."""
     wait_p95_s: float | None = None

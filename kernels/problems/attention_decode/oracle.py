@@ -30,7 +30,7 @@ _VALUES = Magnitudes(tiny=2.0**-20, huge=2.0**20)
 _DRAWN_ROWS = 1 << 18
 """Rows of a cache that are float32 at once."""
 _TOKENS = 512
-"""So many of a sequence are in fp64 at once."""
+"""At most so many tokens of a sequence are in fp64 at once."""
 _DEVIATIONS = 6.0
 _U = 2.0**-24
 """The largest relative error of an fp32 rounding to the nearest."""
@@ -120,7 +120,7 @@ class _Cached:
     """(pages, page size, heads, 128): the cache, of all sequences."""
     values: npt.NDArray[Any]
     pages: npt.NDArray[np.int32]
-    """Those of this sequence, in the order of their tokens."""
+    """The pages of this sequence are in the order of their tokens."""
     tokens: int
 
     def parts(self) -> list[slice]:

@@ -17,7 +17,7 @@ from kopt.server.pool.seat import UNFIT
 
 
 class Lost(Exception):
-    """As Ray raises."""
+    """Stands for what Ray raises of an actor that is lost."""
 
 
 class _Desk:

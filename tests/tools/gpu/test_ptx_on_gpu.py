@@ -64,7 +64,7 @@ def test_warp_gets_what_the_simulator_gives(row: WarpRow, results: dict[str, Arr
 def test_warpgroup_gets_what_the_simulator_gives(
     row: WarpgroupRow, results: dict[str, Array]
 ) -> None:
-    if row.name not in results:
+    if row.name not in results:  # no other architecture has wgmma
         pytest.skip("wgmma needs sm_90a")
     judge_warpgroup(row, results[row.name])
 

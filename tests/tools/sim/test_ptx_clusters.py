@@ -1,5 +1,7 @@
 """Blocks of a cluster in hand-written PTX: copies to all of them, arrivals at their barriers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -105,3 +107,21 @@ def test_mistake_between_blocks_is_found(
     assert source != SHARED_TILES
     found = {sim.with_(seed=seed).execute(_case(source)).status for seed in range(4)}
     assert found & statuses, found
+
+
+LOADER = "    for (int step = 0; step < 16 && threadIdx.x == 0; ++step) {\n"
+WAIT = '    asm volatile("griddepcontrol.wait;" ::: "memory");\n'
+
+
+def test_who_waits_for_the_launch_before_may_copy_for_blocks_that_have_not(sim: Sim) -> None:
+    source = SHARED_TILES.replace(LOADER, WAIT + LOADER)
+    assert source != SHARED_TILES
+    for seed in range(4):
+        found = sim.with_(seed=seed).outputs(replace(_case(source), pdl=True))["out"]
+        np.testing.assert_array_equal(found, np.concatenate([X + 1, X + 1]))
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_copies_of_a_block_that_has_not_waited_are_found(sim: Sim, rank: int) -> None:
+    source = SHARED_TILES.replace(LOADER, f"    if (rank == {rank}) {WAIT.strip()}\n{LOADER}")
+    assert sim.execute(replace(_case(source), pdl=True)).status is Status.DATA_RACE

@@ -58,7 +58,7 @@ namespace {
 
 void start_own_load(const AsyncCopy& copy, std::uintptr_t barrier) {
   require_proxy_fence(copy.to, copy.bytes, copy.pc);
-  g.block->bulk_loads.push_back({started(copy), barrier, false});
+  g.block->bulk_loads.push_back({started(copy), barrier, false, g.fiber->after_producer});
   land_if_awaited(barrier);
 }
 
@@ -69,7 +69,7 @@ void start_load_of(Block& target, AsyncCopy copy, std::uintptr_t barrier) {
   find_mbarrier(target, barrier, copy.pc);
   start_overwriting(copy, target);
   copy.start = with_epoch(copy.start, target.epoch);
-  target.bulk_loads.push_back({copy, barrier, true});
+  target.bulk_loads.push_back({copy, barrier, true, g.fiber->after_producer});
   if (Fiber* sleeper = find_sleeper(target, barrier)) sleeper->wait = Wait::runnable;
 }
 

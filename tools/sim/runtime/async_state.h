@@ -29,7 +29,8 @@ struct LateArrival {
 struct BulkLoad {
   AsyncCopy copy;
   std::uintptr_t barrier;
-  bool from_other;  // block of the cluster
+  bool from_other;      // block of the cluster
+  bool after_producer;  // as the thread was that started it
 };
 // What a bulk copy left, until something else is stored there.
 struct Landed {

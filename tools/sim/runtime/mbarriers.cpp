@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "../include/kopt_sim/runtime_interface.h"
 #include "race_detector.h"
@@ -101,7 +102,11 @@ std::vector<Landing> take_due(std::vector<Landing>& under_way, std::uintptr_t ba
 
 void land(std::uintptr_t address) {
   for (const BulkLoad& load : take_due(g.block->bulk_loads, address)) {
+    // Whether it came too soon is for who started it to answer, maybe of another block; who has
+    // waited for its bytes comes after all that it came after.
+    const bool was_after = std::exchange(g.fiber->after_producer, load.after_producer);
     copy_checked(load.copy);
+    g.fiber->after_producer |= was_after;
     note_landed(load.copy);
     count_bytes(address, load.copy.bytes, load.copy.pc);
   }

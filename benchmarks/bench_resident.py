@@ -4,7 +4,7 @@
 
 Each figure is the wall time of commands as a user types them, Python's start included, with all
 that is built once built before. The targets are those of docs/benchmarks.md. The resident evaluator
-that it starts is its own and is stopped at the end.
+that it starts is its own and is stopped before the calls without one.
 """
 
 import argparse
@@ -87,9 +87,7 @@ def kopt(*words: str) -> "subprocess.CompletedProcess[str]":
 
 
 def measured(commands: Commands) -> Iterator[Row]:
-    """Yield all figures; the evaluator of the second half is started by its first call."""
-    yield Row("`kopt bench` without", _times(commands.bench, 3))
-    yield Row("`kopt check --level full` without", _times(commands.check, 2))
+    """Yield the figures of calls that share an evaluator, which the first of them starts."""
     os.environ["KOPT_GPU_IDLE_S"] = "600"
     yield Row("first `kopt bench`, which starts it", _times(commands.bench, 1))
     yield Row("`kopt bench` from the second on", _times(commands.bench, 4), 2.0)
@@ -97,6 +95,13 @@ def measured(commands: Commands) -> Iterator[Row]:
     yield Row(f"`kopt step` of {FILES} files", _times(commands.step, 2), 20.0)
     yield Row(f"{CALLERS} checks at once", _at_once(commands, with_spinning=False))
     yield Row("… beside one whose kernel hangs", _at_once(commands, with_spinning=True))
+
+
+def measured_without(commands: Commands) -> Iterator[Row]:
+    """Yield the figures of calls that start workers of their own."""
+    os.environ.pop("KOPT_GPU_IDLE_S", None)
+    yield Row("`kopt bench` without", _times(commands.bench, 3))
+    yield Row("`kopt check --level full` without", _times(commands.check, 2))
 
 
 def main() -> None:
@@ -107,17 +112,15 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     os.environ.pop("KOPT_GPU_IDLE_S", None)
-    rows: list[Row] = []
     print("| commands | wall s | target |\n|---|---|---|", flush=True)
     with TemporaryDirectory() as folder:
         try:
-            for row in measured(Commands(options.kernel, options.device, Path(folder))):
-                print(row.line(), flush=True)
-                rows.append(row)
-            status = json.loads(kopt("gpu", "status", "--json").stdout)
+            commands = Commands(options.kernel, options.device, Path(folder))
+            rows = [_said(row) for row in measured(commands)]
+            (one,) = json.loads(kopt("gpu", "status", "--json").stdout)["evaluators"]
         finally:
             kopt("gpu", "stop", "--now")
-    (one,) = status["evaluators"]
+        rows += [_said(row) for row in measured_without(commands)]
     print(
         f"\n{one['turns']} turns; the GPU was held for {one['busy_share']:.0%} of the evaluator's"
         f" life; waits: median {one['wait_p50_s']:.3g} s, p95 {one['wait_p95_s']:.3g} s"
@@ -125,6 +128,11 @@ def main() -> None:
     if options.json:
         found = {"rows": [asdict(row) for row in rows], "evaluator": one}
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+def _said(row: Row) -> Row:
+    print(row.line(), flush=True)
+    return row
 
 
 def _times(call: Callable[[], float], count: int) -> tuple[float, ...]:

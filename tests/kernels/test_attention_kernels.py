@@ -91,7 +91,10 @@ def test_other_shapes_that_the_kernel_claims_are_right(
         ("((tile + 1) * blocks - 1) / tiles", "tile * blocks / tiles"),
         ("  __syncthreads();\n  for", "  for"),
         ("  __syncthreads();\n}", "}"),
-        ("  kopt::griddepcontrol_wait();\n", ""),
+        ("  kopt::griddepcontrol_wait();\n  for", "  for"),
+        ("  kopt::griddepcontrol_wait();\n  if", "  if"),
+        ("  __syncthreads();\n  const float3", "  const float3"),
+        ("first + warp; block", "first; block"),
     ],
 )
 def test_one_word_less_is_found(right: str, wrong: str, tmp_path: Path, settings: Settings) -> None:
@@ -100,6 +103,18 @@ def test_one_word_less_is_found(right: str, wrong: str, tmp_path: Path, settings
     assert source.count(right) == 1
     result = _check(problem, source.replace(right, wrong), settings, "quick")
     assert result.status not in (Status.PASSED, Status.COMPILE_ERROR), result.diagnostics
+
+
+@pytest.mark.parametrize("wrong", [None, "    weight = weight +"])
+def test_a_sequence_of_more_parts_than_warps_is_merged_rightly_and_a_mistake_found(
+    wrong: str | None, tmp_path: Path, settings: Settings
+) -> None:
+    long = {"B": 1, "H": 2, "G": 2, "N": 24, "P": 32}
+    source, right = _on_blocks(RANGES.source, 20), "    weight = weight * shrink +"
+    assert source.count(right) == 1
+    problem = with_one_workload(ATTENTION, long, tmp_path)
+    result = _check(problem, source.replace(right, wrong or right), settings, "quick")
+    assert (result.status is Status.PASSED) is (wrong is None), result.diagnostics
 
 
 def test_values_behind_the_last_token_that_are_loaded_are_found(

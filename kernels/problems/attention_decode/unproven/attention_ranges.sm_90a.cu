@@ -10,6 +10,7 @@ launch:
   - kernel: attend
     grid: "min(N * (P // 16), ceil_div(SM_COUNT * BLOCKS, H)), H"
     block: 32 * WARPS
+    pdl: true
     args: [q, k_cache, v_cache, kv_indptr, kv_indices, kv_last_page_len, out, partial, scales, B, G, P]
   - kernel: merge
     grid: G, H, B
@@ -19,11 +20,10 @@ launch:
            {int32: "min(N * (P // 16), ceil_div(SM_COUNT * BLOCKS, H))"}, B, P]
 */
 // Mapping: the list of pages, cut into tiles of 16 tokens, is shared out evenly among gridDim.x
-// blocks for each head of keys and values, whatever the lengths of its sequences are. A block walks
-// over the sequences that its range meets. One that lies whole in the range is finished there; of
-// one that began before the range, or goes on behind it, the block leaves a part: sums that are not
-// divided yet, and for each query head its largest logit and the sum of its weights. `merge` adds
-// the parts of each sequence. A block has at most one part of either kind: places 0 and 1.
+// blocks for each head of keys and values. A sequence that lies whole in a block's range is finished
+// there; of one that began before it, or goes on behind it, the block leaves a part: sums that are
+// not divided yet, and for each query head its largest logit and the sum of its weights. `merge`
+// adds the parts. A block has at most one of either kind: places 0 and 1.
 //
 // The G query heads share every load. A warp takes a tile at a time, in registers alone:
 //   logits   = q (16 x 128, rows G to 15 are zeros) . K^T, two halves of 8 tokens
@@ -36,9 +36,8 @@ launch:
 //   logits of query head g, of the same tokens as of V; of the result, the columns of its V and
 //   query heads 2 t and 2 t + 1.
 // The next tile is on its way while one is computed, and the number of the page behind it. Slots
-// behind the last token may hold NaN: their logits are replaced, their values are not loaded.
-// Logits are to the base 2. The barriers in `finish` stand before the warps' sums are read, and
-// before the shared memory takes those of the next sequence.
+// behind the last token may hold NaN: their logits, to the base 2, are replaced, and their values
+// are not loaded.
 
 #include <cuda_bf16.h>
 #include <kopt/griddepcontrol.cuh>
@@ -47,36 +46,27 @@ launch:
 #include <cstdint>
 
 #define INLINE __device__ __forceinline__
-
 constexpr int D = 128, HEADS = 8, TILE = 16, PLACES = 2, WHOLE = -1;
 
 struct Tile { uint4 keys[2][4], values[4][2]; };
-
 struct Sums {
   float largest, weight;  // of query head g; `weight` counts the tokens of this lane alone
   float value[8][4];      // columns 8 g + j and 64 + 8 g + j of query heads 2 t, 2 t + 1
 };
 
-struct Shared {
-  float value[WARPS][HEADS][D];
-  float2 scales[WARPS][HEADS];  // largest logit, and sum of weights
-};
+// Of each warp: sums of values, and largest logit with the sum of weights.
+struct Shared { float value[WARPS][HEADS][D]; float2 scales[WARPS][HEADS]; };
 
 // Tokens of one sequence that a block attends to.
 struct Segment {
   const int* pages;
-  int first, end, tokens;  // tiles of the sequence, and all of its tokens
-  int each;                // tiles of a page
+  int first, end, tokens, each;  // tiles, all tokens of the sequence, tiles of a page
 
   INLINE int page_of(int place) const { return place < end ? pages[place / each] : 0; }
 };
 
-// The slots of one head of keys and values; `row` is the distance of two, in elements.
-struct Cache {
-  const __nv_bfloat16 *keys, *values;
-  size_t row;
-  int page_size;
-};
+// One head of keys and values; `row` is the distance of two slots, in elements.
+struct Cache { const __nv_bfloat16 *keys, *values; size_t row; int page_size; };
 
 INLINE void multiply(float (&d)[4], uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0,
                      uint32_t b1) {
@@ -96,9 +86,7 @@ INLINE uint32_t packed(float low, float high) {
   return *reinterpret_cast<const uint32_t*>(&both);
 }
 
-INLINE uint4 piece(const __nv_bfloat16* from) {
-  return __ldg(reinterpret_cast<const uint4*>(from));
-}
+INLINE uint4 piece(const __nv_bfloat16* p) { return __ldg(reinterpret_cast<const uint4*>(p)); }
 
 // Loads tile `place` of the sequence, which lies in `page`.
 INLINE void load(Tile& tile, const Segment& segment, int place, int page, const Cache& cache) {
@@ -165,6 +153,18 @@ INLINE void attend_to(const Tile& tile, const uint4 (&query)[4], int left, float
   }
 }
 
+// Joins `count` parts of one column: largest logit, weight, value. Scales of two lie `row` apart.
+INLINE float3 join(const float2* scales, const float* values, int row, int count) {
+  float3 all = {-INFINITY, 0.0f, 0.0f};
+  for (int i = 0; i < count; ++i) all.x = fmaxf(all.x, scales[i * row].x);
+  for (int i = 0; i < count; ++i) {
+    const float factor = exp2f(scales[i * row].x - all.x);
+    all.y += scales[i * row].y * factor;
+    all.z += values[i * row * D] * factor;
+  }
+  return all;
+}
+
 INLINE void finish(Shared& shared, Sums& sums, int place, int G, __nv_bfloat16* out, float* partial,
                    float2* scales) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
@@ -180,16 +180,10 @@ INLINE void finish(Shared& shared, Sums& sums, int place, int G, __nv_bfloat16* 
   __syncthreads();
   for (int i = threadIdx.x; i < G * D; i += 32 * WARPS) {
     const int head = i / D, column = i % D;
-    float largest = -INFINITY, weight = 0.0f, value = 0.0f;
-    for (int w = 0; w < WARPS; ++w) largest = fmaxf(largest, shared.scales[w][head].x);
-    for (int w = 0; w < WARPS; ++w) {
-      const float factor = exp2f(shared.scales[w][head].x - largest);
-      weight += shared.scales[w][head].y * factor;
-      value += shared.value[w][head][column] * factor;
-    }
-    if (place == WHOLE) out[i] = __float2bfloat16(value / weight);
-    else partial[place * HEADS * D + i] = value;
-    if (place != WHOLE && column == 0) scales[place * HEADS + head] = make_float2(largest, weight);
+    const float3 all = join(&shared.scales[0][head], &shared.value[0][head][column], HEADS, WARPS);
+    if (place == WHOLE) out[i] = __float2bfloat16(all.z / all.y);
+    else partial[place * HEADS * D + i] = all.z;
+    if (place != WHOLE && column == 0) scales[place * HEADS + head] = make_float2(all.x, all.y);
   }
   __syncthreads();
 }
@@ -199,14 +193,10 @@ INLINE size_t part_at(int block_and_head, int place, int g) {
   return (static_cast<size_t>(block_and_head) * PLACES + place) * HEADS + g;
 }
 
-// The first tile of range `block`, of `blocks` that share `tiles`.
-INLINE int range_start(long long block, int blocks, int tiles) {
-  return static_cast<int>(block * tiles / blocks);
-}
-
-// The range that tile `tile` lies in.
+// The first tile of range `block`, of `blocks` that share `tiles`; and the range of a tile.
+INLINE int range_start(long long block, int blocks, int tiles) { return block * tiles / blocks; }
 INLINE int range_of(long long tile, int blocks, int tiles) {
-  return static_cast<int>(((tile + 1) * blocks - 1) / tiles);
+  return ((tile + 1) * blocks - 1) / tiles;
 }
 
 INLINE int tokens_of(const int* kv_indptr, const int* last, int b, int P) {
@@ -230,15 +220,17 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
            __nv_bfloat16* out, float* partial, float2* scales, int B, int G, int P) {
   kopt::griddepcontrol_launch_dependents();  // blocks of `merge` wait where there is room for them
   __shared__ Shared shared;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
   const int block = blockIdx.x, blocks = gridDim.x, head = blockIdx.y, H = gridDim.y;
   const int each = P / TILE, tiles = kv_indptr[B] * each;
   const int start = range_start(block, blocks, tiles), end = range_start(block + 1, blocks, tiles);
   const Cache cache = {k_cache + head * D, v_cache + head * D, static_cast<size_t>(H) * D, P};
   const size_t part = part_at(block * H + head, 0, 0);
   const float scale = 1.4426950408889634f * 0.08838834764831845f;  // log2(e) / sqrt(128)
-
-  for (int b = sequence_of(kv_indptr, B, start / each); b < B; ++b) {
+  int b = sequence_of(kv_indptr, B, start / each);  // tables are static, and read before the wait
+  const int page_at_start = kv_indices[min(start + warp, tiles - 1) / each];
+  kopt::griddepcontrol_wait();
+  for (; b < B; ++b) {
     const int begin = kv_indptr[b] * each;
     if (begin >= end) break;
     const int tokens = tokens_of(kv_indptr, kv_last_page_len, b, P);
@@ -246,26 +238,24 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
     const Segment segment = {kv_indices + kv_indptr[b], max(start - begin, 0),
                              min(end - begin, all), tokens, each};
     if (segment.first >= segment.end) continue;  // nothing but slots behind the last token
-
     const size_t first_head = (static_cast<size_t>(b) * H + head) * G;
     uint4 query[4];
 #pragma unroll
-    for (int c = 0; c < 4; ++c) {
-      const __nv_bfloat16* from = q + (first_head + g) * D + 32 * c + 8 * t;
-      query[c] = g < G ? piece(from) : make_uint4(0, 0, 0, 0);
-    }
+    for (int c = 0; c < 4; ++c)
+      query[c] = g < G ? piece(q + (first_head + g) * D + 32 * c + 8 * t) : make_uint4(0, 0, 0, 0);
     Sums sums = {-INFINITY, 0.0f, {}};
     Tile tile[2];
     int place = segment.first + warp, page = segment.page_of(place + WARPS);
-    if (place < segment.end) load(tile[0], segment, place, segment.page_of(place), cache);
+    const int here = begin <= start ? page_at_start : segment.page_of(place);
+    if (place < segment.end) load(tile[0], segment, place, here, cache);
     while (place < segment.end) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
         const int next = place + WARPS;
         if (next < segment.end) load(tile[1 - i], segment, next, page, cache);
         page = segment.page_of(next + WARPS);
-        const int left = segment.tokens - place * TILE;
-        if (place < segment.end) attend_to(tile[i], query, left, scale, sums);
+        if (place < segment.end)
+          attend_to(tile[i], query, segment.tokens - place * TILE, scale, sums);
         place = next;
       }
     }
@@ -277,24 +267,37 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS)
 extern "C" __global__ void __launch_bounds__(D)
     merge(const int* kv_indptr, const int* kv_last_page_len, const float* partial,
           const float2* scales, __nv_bfloat16* out, int blocks, int B, int P) {
+  __shared__ __align__(16) float values[D / 32][D];
+  __shared__ float2 of_warp[D / 32];
   const int g = blockIdx.x, head = blockIdx.y, b = blockIdx.z, H = gridDim.y, column = threadIdx.x;
+  const int warp = column / 32, lane = column % 32;
   const int each = P / TILE, tiles = kv_indptr[B] * each, begin = kv_indptr[b] * each;
   const int ending = begin + (tokens_of(kv_indptr, kv_last_page_len, b, P) - 1) / TILE;
   const int first = range_of(begin, blocks, tiles), last = range_of(ending, blocks, tiles);
+  // One block had all of it. Yet the first block waits, so that this grid ends after `attend`.
+  if (first == last && g + head + b > 0) return;
+  kopt::griddepcontrol_launch_dependents();
   kopt::griddepcontrol_wait();
-  if (first == last) return;  // one block had all of it
+  if (first == last) return;
   // In the first range the sequence goes on, in the others it began before.
-  float largest = -INFINITY;
-  for (int block = first; block <= last; ++block)
-    largest = fmaxf(largest, scales[part_at(block * H + head, block == first, g)].x);
-  float weight = 0.0f, value = 0.0f;
+  float4 sum = {};
+  float largest = -INFINITY, weight = 0.0f;
 #pragma unroll 4
-  for (int block = first; block <= last; ++block) {
+  for (int block = first + warp; block <= last; block += D / 32) {
     const size_t part = part_at(block * H + head, block == first, g);
-    const float factor = exp2f(scales[part].x - largest);
-    weight += scales[part].y * factor;
-    value += partial[part * D + column] * factor;
+    const float2 scale = scales[part];
+    const float4 more = reinterpret_cast<const float4*>(partial)[part * (D / 4) + lane];
+    const float now = fmaxf(largest, scale.x);
+    const float shrink = exp2f(largest - now), factor = exp2f(scale.x - now);
+    largest = now;
+    weight = weight * shrink + scale.y * factor;
+    sum.x = sum.x * shrink + more.x * factor, sum.y = sum.y * shrink + more.y * factor;
+    sum.z = sum.z * shrink + more.z * factor, sum.w = sum.w * shrink + more.w * factor;
   }
+  reinterpret_cast<float4*>(values[warp])[lane] = sum;
+  if (lane == 0) of_warp[warp] = make_float2(largest, weight);
+  __syncthreads();
+  const float3 all = join(of_warp, &values[0][column], 1, D / 32);
   out[((static_cast<size_t>(b) * H + head) * gridDim.x + g) * D + column] =
-      __float2bfloat16(value / weight);
+      __float2bfloat16(all.z / all.y);
 }

@@ -1,218 +1,231 @@
-"""Print one sweep on 1, 2, 4 and 8 GPUs of this machine, by workers of this process and by Ray.
+"""Print one sweep and one search on 1, 2, 4 and 8 GPUs of this machine, by workers and by Ray.
 
     python benchmarks/bench_pool.py [--gpus 1,2,4] [--count 240] [--json FILE] [--sim]
 
-Candidates are the choices of one kernel's `tune`, each checked and timed as in a run. `local` is
-one device a GPU in this process, with two threads each; `ray` is a pool over `ray start --head
---num-gpus N`, which this script starts and stops: no other Ray may run here. With more than one GPU
-a worker process is killed half-way (local), or an actor (ray). Efficiency is the evaluations a
-minute over N times those of one GPU of the same way. --sim runs on simulators, to try the script.
+The sweep evaluates kernels that kopt writes for one problem, at `--count` of their tune values.
+`local` is one device a GPU in this process; `ray` is a pool over a cluster of its own, started here
+and ended whatever happens. With more than one GPU half of the candidates are evaluated once more
+while a worker process (local) or an actor (ray) is killed. Each row is printed once it is measured
+and kept in `--json`; the tables come at the end, when a row was interrupted as well. The search is
+`kopt run` without models: one GPU of this machine, and all of the cluster. --sim runs on
+simulators, to try the script. docs/pool.md says what the columns mean.
 """
 
 import argparse
 import json
 import os
+import platform
+import shlex
 import signal
-import statistics
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from queue import SimpleQueue
 
-from markdown_tables import grid
+from pool_kills import ACTOR, SIMULATION, WORKER, Killing, PoolWatch
+from pool_places import KERNEL, RowPlaces, RowWish, local_places, ray_places
+from pool_search import SearchFigures, arch_of, measure_search, one_gpu_words
+from pool_sweep import (
+    Choice,
+    PoolSweep,
+    SweepOutcome,
+    first_after_s,
+    sweep_choices,
+    sweep_jobs,
+)
+from pool_table import (
+    KillFigures,
+    PoolRow,
+    a_minute,
+    agreement_table,
+    kill_table,
+    row_of,
+    search_table,
+    sweep_table,
+)
+from pool_verdicts import SpeedReading, agreement, read_evaluation
 
-from kopt.config.callbacks import ignore
-from kopt.config.errors import InfraError
+from kopt import __version__
+from kopt.config.errors import KoptError
 from kopt.config.settings import Settings, settings_from_environment
-from kopt.kernels.candidate import read_candidate
-from kopt.kernels.case import Case
-from kopt.kernels.problem_loader import find_kernel
-from kopt.search.evaluation.evaluate_job import evaluate_job
-from kopt.search.evaluation.evaluation_site import EvaluationSite
-from kopt.search.records.evaluation import Evaluation, EvaluationJob
 from kopt.search.storage.artifacts import open_artifacts
-from kopt.tools.device_choice import open_device
-from kopt.tools.devices.timer import as_timer
-
-KERNEL = "silu_and_mul_b8xh14336"
-MOST_TRIES = 5
-_VICTIMS = {"local": "kopt.tools.gpu.worker", "ray": "ray::Seat"}
 
 
-@dataclass(frozen=True)
-class PoolFigures:
-    """What one way came to on a number of GPUs."""
+@dataclass
+class PoolBench:
+    """What all rows have in common, and what has come of them."""
 
-    way: str
-    gpus: int
-    evaluations_a_minute: float
-    busy_share: float
-    """GPU time of all evaluations / (GPUs x elapsed time); 0 on simulators."""
-    wait_p50_s: float
-    """An evaluation's time beyond what it held the GPU: compiling, judging, waiting its turn."""
-    wait_p95_s: float
-    lost: int
-    repeated: int
-    passed: int
-
-
-class Sweep:
-    """Jobs, and what came of them; from several threads."""
-
-    def __init__(self, jobs: Sequence[EvaluationJob], half_way: Callable[[], None]) -> None:
-        """Call `half_way` once half of the jobs are done."""
-        self._jobs, self._half_way = jobs, half_way
-        self._turn = threading.Lock()
-        self.done: list[Evaluation] = []
-        self.repeated = 0
-
-    def run(self, sites: "SimpleQueue[EvaluationSite]", at_once: int) -> float:
-        """Evaluate all, each on a site that is free; return the seconds that it took."""
-        began = time.monotonic()
-        with ThreadPoolExecutor(at_once) as threads:
-            list(threads.map(partial(self._evaluate, sites), self._jobs))
-        return time.monotonic() - began
-
-    def _evaluate(self, sites: "SimpleQueue[EvaluationSite]", job: EvaluationJob) -> None:
-        for _ in range(MOST_TRIES):
-            site = sites.get()
-            try:
-                found = evaluate_job(job, site)
-            except InfraError:
-                with self._turn:
-                    self.repeated += 1
-                continue
-            finally:
-                sites.put(site)
-            with self._turn:
-                self.done.append(found)
-                is_half = len(self.done) == len(self._jobs) // 2
-            if is_half:
-                self._half_way()
-            return
-
-
-def make_jobs(count: int, arch: str, settings: Settings) -> list[EvaluationJob]:
-    """Return `count` evaluations, which go through the choices again and again."""
-    problem, workload = find_kernel(KERNEL, settings.problems)
-    start = read_candidate(problem.folder / "reference.cu")
-    choices = Case(problem, workload, start).choices
-    return [
-        EvaluationJob(
-            id=f"bench/{number}/tie",  # of which no time is taken over from another
-            kernel=KERNEL,
-            source=start.source,
-            source_name=start.name,
-            tune=dict(choices[number % len(choices)]),
-            level="tie",
-            arch=arch,
-        )
-        for number in range(count)
-    ]
-
-
-def measure(way: str, gpus: int, options: argparse.Namespace, settings: Settings) -> PoolFigures:
-    """Sweep once."""
-    names = _names(way, gpus, options.sim)
-    with ExitStack() as stack:
-        devices = [stack.enter_context(open_device(one, settings, ignore)) for one in names]
-        sites: SimpleQueue[EvaluationSite] = SimpleQueue()
-        timers = [as_timer(device) for device in devices]
-        arch = "sm_90a" if timers[0] is None else timers[0].facts.arch
-        for device, timer in zip(devices, timers, strict=True):
-            site = EvaluationSite(device, timer, settings, open_artifacts(settings.home))
-            evaluate_job(make_jobs(1, arch, settings)[0], site)  # workers start, libraries build
-            for _ in range(2 * gpus // len(devices)):  # one at work, one compiled or judged
-                sites.put(site)
-        sweep = Sweep(make_jobs(options.count, arch, settings), lambda: _kill(way, gpus))
-        took_s = sweep.run(sites, 2 * gpus)
-    waits = [one.elapsed_s - one.gpu_seconds for one in sweep.done]
-    return PoolFigures(
-        way=way,
-        gpus=gpus,
-        evaluations_a_minute=60 * len(sweep.done) / took_s,
-        busy_share=sum(one.gpu_seconds for one in sweep.done) / took_s / gpus,
-        wait_p50_s=statistics.median(waits),
-        wait_p95_s=statistics.quantiles(waits, n=20)[-1],
-        lost=options.count - len(sweep.done),
-        repeated=sweep.repeated,
-        passed=sum(one.status == "passed" for one in sweep.done),
-    )
-
-
-def _names(way: str, gpus: int, on_sim: bool) -> list[str]:
-    if way == "ray":
-        return ["ray/sim" if on_sim else "ray"]
-    return ["sim"] * gpus if on_sim else [f"cuda:{number}" for number in range(gpus)]
-
-
-def _kill(way: str, gpus: int) -> None:
-    """End one process, where there is more than one."""
-    for folder in Path("/proc").glob("[0-9]*") if gpus > 1 else ():
-        try:
-            command = (folder / "cmdline").read_bytes().decode(errors="replace")
-        except OSError:  # it has ended
-            continue
-        if _VICTIMS[way] in command:
-            os.kill(int(folder.name), signal.SIGKILL)
-            return
-
-
-def _ray(*words: str) -> None:
-    subprocess.run(["ray", *words], check=True, stdout=subprocess.DEVNULL)
+    options: argparse.Namespace
+    settings: Settings
+    choices: list[Choice] = field(default_factory=list[Choice])
+    alone: dict[int, SpeedReading] = field(default_factory=dict[int, SpeedReading])
+    """What the first row has found, by candidate."""
+    rows: list[PoolRow] = field(default_factory=list[PoolRow])
+    searches: list[SearchFigures] = field(default_factory=list[SearchFigures])
+    host: str = ""
+    failed: list[str] = field(default_factory=list[str])
 
 
 def main() -> None:
-    """Measure, print a table, and write the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--gpus", default="1,2,4", help="how many, one sweep each")
-    parser.add_argument("--count", type=int, default=240)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--sim", action="store_true")
-    options = parser.parse_args()
-    settings = replace(settings_from_environment(), claude=None)
-    figures: list[PoolFigures] = []
-    for gpus in map(int, options.gpus.split(",")):
-        figures.append(_said(measure("local", gpus, options, settings)))
-        offered = ("--resources", json.dumps({"kopt_sim": gpus})) if options.sim else ()
-        _ray("start", "--head", "--disable-usage-stats", f"--num-gpus={gpus}", *offered)
-        try:
-            figures.append(_said(measure("ray", gpus, options, settings)))
-        finally:
-            _ray("stop")
-    print(_table(figures))
-    if options.json is not None:
-        options.json.write_text(json.dumps([asdict(one) for one in figures], indent=1))
+    """Measure, print tables, and write the figures."""
+    options = _options()
+    signal.signal(signal.SIGTERM, _ended)
+    # No resident evaluator: the workers are to be this process's.
+    settings = replace(settings_from_environment(), claude=None, gpu_idle_s=0.0)
+    bench = PoolBench(options, settings)
+    try:
+        for gpus in map(int, options.gpus.split(",")):
+            for way, opened in (("local", local_places), ("ray", ray_places)):
+                began = time.monotonic()
+                try:
+                    with opened(RowWish(gpus, settings, options.sim)) as at:
+                        _say(f"{way}, {gpus}: ready after {time.monotonic() - began:.1f} s")
+                        _measure(at, bench)
+                except KoptError as error:
+                    bench.failed.append(f"{way}, {gpus}: {type(error).__name__}: {error}")
+                    _say(bench.failed[-1])
+                _say(f"{way}, {gpus}: done after {time.monotonic() - began:.1f} s")
+    finally:
+        print(_document(bench), flush=True)
+    sys.exit(1 if bench.failed else 0)
 
 
-def _said(found: PoolFigures) -> PoolFigures:
-    print(found, file=sys.stderr, flush=True)
-    return found
+def _measure(at: RowPlaces, bench: PoolBench) -> None:
+    """Make the row of one way and number of GPUs, and its search."""
+    options, settings = bench.options, bench.settings
+    device = at.places[0].site.device
+    arch = arch_of(device)
+    bench.host = bench.host or _host(at)
+    bench.choices = bench.choices or sweep_choices(KERNEL, arch, settings)
+    where = (KERNEL, arch, f"bench_{at.way}_{at.gpus}")
+    jobs = sweep_jobs(bench.choices, options.count, where)
+    under_way = options.under_way * at.under_way_factor
+    outcome = PoolSweep(jobs).run(at.places, under_way)
+    row = row_of(at.way, at.gpus, outcome)
+    _add(bench, _with_agreement(row, outcome, bench))
+    if at.gpus > 1:
+        kill, disturbed = _disturbed(at, bench, under_way)
+        outcome.done.extend(disturbed.done)
+        row = replace(bench.rows.pop(), kill=kill)
+        _add(bench, _with_agreement(row, outcome, bench))
+    if options.search and (at.gpus == 1 or at.address):
+        row_name = (at.way, at.gpus)
+        found = measure_search(row_name, KERNEL, options.search, at.places[0].site)
+        bench.searches.append(found)
+        _say(str(found))
+        _keep(bench)
 
 
-def _table(figures: Sequence[PoolFigures]) -> str:
-    alone = {one.way: one.evaluations_a_minute / one.gpus for one in reversed(figures)}
-    rows = [
-        (
-            one.way,
-            str(one.gpus),
-            f"{one.evaluations_a_minute:.1f}",
-            f"{one.evaluations_a_minute / one.gpus / alone[one.way]:.2f}",
-            f"{one.busy_share:.2f}",
-            f"{one.wait_p50_s:.2f} / {one.wait_p95_s:.2f}",
-            f"{one.lost} / {one.repeated}",
-        )
-        for one in figures
+def _with_agreement(row: PoolRow, outcome: SweepOutcome, bench: PoolBench) -> PoolRow:
+    """Return a row that is compared with the first one, or is it."""
+    artifacts = open_artifacts(bench.settings.home)
+    readings = [read_evaluation(one.candidate, one.found, artifacts) for one in outcome.done]
+    if not bench.alone:
+        bench.alone = {one.candidate: one for one in readings}
+        return row
+    return replace(row, agreement=agreement(bench.alone, readings))
+
+
+def _disturbed(at: RowPlaces, bench: PoolBench, under_way: int) -> tuple[KillFigures, SweepOutcome]:
+    """Evaluate half of the candidates again, and kill a process when a quarter of those is done."""
+    kernel, arch = KERNEL, arch_of(at.places[0].site.device)
+    count = max(bench.options.count // 2, 4 * bench.options.under_way * at.gpus)
+    where = (kernel, arch, f"bench_{at.way}_{at.gpus}_killed")
+    local_mark = SIMULATION if bench.options.sim else WORKER
+    killing = Killing(at.root, ACTOR if at.address else local_mark, at.first_workers)
+    watch = PoolWatch(at.address, bench.settings) if at.address else None
+    jobs = sweep_jobs(bench.choices, count, where)
+    outcome = PoolSweep(jobs, max(count // 4, 1), killing.begin).run(at.places, under_way)
+    killed = killing.end()
+    back_s: float | None = None
+    if watch is not None:
+        back_s = watch.end(killed)
+    elif killed is not None and killed.pid in at.first_workers:
+        back_s = first_after_s(outcome, 0, killed.at_s)
+    what = "actor" if at.address else "simulation" if bench.options.sim else "worker"
+    figures = KillFigures(
+        killed="nothing found" if killed is None else what,
+        evaluations_a_minute=a_minute(outcome),
+        back_s=back_s,
+        lost=outcome.lost,
+        repeated=outcome.repeated,
+        twice=outcome.twice,
+    )
+    return figures, outcome
+
+
+def _add(bench: PoolBench, row: PoolRow) -> None:
+    bench.rows.append(row)
+    _say(str(row))
+    _keep(bench)
+
+
+def _keep(bench: PoolBench) -> None:
+    """Write what there is so far."""
+    path: Path | None = bench.options.json
+    if path is None:
+        return
+    found = {
+        "host": bench.host,
+        "rows": [asdict(one) for one in bench.rows],
+        "searches": [asdict(one) for one in bench.searches],
+        "failed": bench.failed,
+    }
+    path.write_text(json.dumps(found, indent=1), "utf-8")
+
+
+def _document(bench: PoolBench) -> str:
+    """Return the tables, with what they are of."""
+    parts = [
+        bench.host,
+        sweep_table(bench.rows),
+        kill_table(bench.rows),
+        agreement_table(bench.rows),
+        search_table(bench.searches),
+        "\n".join(map(one_gpu_words, bench.searches)),
+        "\n".join(bench.failed),
     ]
-    heads = ("way", "GPUs", "a minute", "efficiency", "busy", "wait p50 / p95 s", "lost / repeated")
-    return grid(heads, rows, texts=("way",))
+    return "\n" + "\n\n".join(part for part in parts if part)
+
+
+def _host(at: RowPlaces) -> str:
+    timer = at.places[0].site.timer
+    facts = None if timer is None else timer.facts
+    gpu = (
+        "simulators"
+        if facts is None
+        else f"{facts.name}, driver {facts.driver_version}, CUDA {facts.cuda_version}"
+    )
+    command = shlex.join(["python", "benchmarks/bench_pool.py", *sys.argv[1:]])
+    date = datetime.now(UTC).date().isoformat()
+    cores = len(os.sched_getaffinity(0))
+    return (
+        f"{gpu}; {cores} cores, Python {platform.python_version()}, kopt {__version__}, {date}:"
+        f" `{command}`, {KERNEL}"
+    )
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _ended(number: int, _frame: object) -> None:
+    """End in order: what was started ends with it, and the tables are printed."""
+    sys.exit(128 + number)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--gpus", default="1,2,4", help="how many, one row for each way")
+    parser.add_argument("--count", type=int, default=240, help="candidates of a sweep")
+    parser.add_argument("--under-way", type=int, default=3, help="evaluations at once for a GPU")
+    parser.add_argument("--search", type=int, default=16, help="evaluations of a search; 0: none")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--sim", action="store_true", help="on simulators")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

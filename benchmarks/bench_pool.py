@@ -19,6 +19,7 @@ import shlex
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,7 @@ from pool_sweep import (
     Choice,
     PoolSweep,
     SweepOutcome,
+    SweptCandidate,
     first_after_s,
     sweep_choices,
     sweep_jobs,
@@ -86,6 +88,8 @@ def main() -> None:
                     bench.failed.append(f"{way}, {gpus}: {type(error).__name__}: {error}")
                     _say(bench.failed[-1])
                 _say(f"{way}, {gpus}: done after {time.monotonic() - began:.1f} s")
+    except KeyboardInterrupt:
+        bench.failed.append("interrupted")
     finally:
         print(_document(bench), flush=True)
     sys.exit(1 if bench.failed else 0)
@@ -103,24 +107,25 @@ def _measure(at: RowPlaces, bench: PoolBench) -> None:
     under_way = options.under_way * at.under_way_factor
     outcome = PoolSweep(jobs).run(at.places, under_way)
     row = row_of(at.way, at.gpus, outcome)
-    _add(bench, _with_agreement(row, outcome, bench))
+    _add(bench, _with_agreement(row, outcome.done, bench))
     if at.gpus > 1:
         kill, disturbed = _disturbed(at, bench, under_way)
-        outcome.done.extend(disturbed.done)
         row = replace(bench.rows.pop(), kill=kill)
-        _add(bench, _with_agreement(row, outcome, bench))
+        others = outcome.done if bench.rows else []  # the first row is compared with no own one
+        _add(bench, _with_agreement(row, [*others, *disturbed.done], bench))
     if options.search and (at.gpus == 1 or at.address):
         row_name = (at.way, at.gpus)
         found = measure_search(row_name, KERNEL, options.search, at.places[0].site)
         bench.searches.append(found)
-        _say(str(found))
+        _say_last(search_table(bench.searches), with_head=search_table([found]))
+        _say(one_gpu_words(found))
         _keep(bench)
 
 
-def _with_agreement(row: PoolRow, outcome: SweepOutcome, bench: PoolBench) -> PoolRow:
+def _with_agreement(row: PoolRow, done: Sequence[SweptCandidate], bench: PoolBench) -> PoolRow:
     """Return a row that is compared with the first one, or is it."""
     artifacts = open_artifacts(bench.settings.home)
-    readings = [read_evaluation(one.candidate, one.found, artifacts) for one in outcome.done]
+    readings = [read_evaluation(one.candidate, one.found, artifacts) for one in done]
     if not bench.alone:
         bench.alone = {one.candidate: one for one in readings}
         return row
@@ -157,8 +162,17 @@ def _disturbed(at: RowPlaces, bench: PoolBench, under_way: int) -> tuple[KillFig
 
 def _add(bench: PoolBench, row: PoolRow) -> None:
     bench.rows.append(row)
-    _say(str(row))
+    for table in (sweep_table, agreement_table, kill_table):
+        _say_last(table(bench.rows), with_head=table([row]))
     _keep(bench)
+
+
+def _say_last(table: str, with_head: str) -> None:
+    """Show the last line of a table, if it is that of the row whose table is `with_head`."""
+    if not with_head:
+        return
+    lines = table.splitlines()
+    _say("\n".join([lines[0], lines[-1]]))
 
 
 def _keep(bench: PoolBench) -> None:

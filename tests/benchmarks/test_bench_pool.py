@@ -2,6 +2,7 @@
 
 import os
 import re
+from dataclasses import replace
 from math import exp
 from pathlib import Path
 
@@ -32,15 +33,23 @@ from pool_table import (
     search_table,
     sweep_table,
 )
-from pool_verdicts import AgreementCount, SpeedReading, agreement, least_agreeing
+from pool_verdicts import AgreementCount, SpeedReading, agreement, least_agreeing, read_evaluation
 
 from kopt.config.errors import InfraError, SetupError
 from kopt.config.settings import Settings
-from kopt.kernels.status import Status, Verdict
+from kopt.kernels.status import Provenance, Status, Verdict
 from kopt.search.evaluation.evaluation_site import EvaluationSite
-from kopt.search.records.evaluation import Evaluation, EvaluationJob
+from kopt.search.records.evaluation import (
+    LATENCY,
+    NOISE_FLOOR,
+    Evaluation,
+    EvaluationJob,
+    MetricValue,
+)
 from kopt.search.storage.artifacts import open_artifacts
 from kopt.tools.sim.device import SimDevice
+from support.bench_results import bench_result
+from support.populations import timed, with_value
 
 KERNEL = "silu_and_mul_b8xh14336"
 
@@ -70,6 +79,21 @@ def test_the_end_of_an_interval_that_faces_the_other_one_counts() -> None:
     assert agreement({0: upwards}, [downwards]).within == 1
     far = SpeedReading(0, Status.PASSED, 0.95, (0.949, 0.951), unit="b")
     assert agreement({0: upwards}, [far]).within == 0
+
+
+def test_a_timed_evaluation_is_read_with_its_verdict_and_an_estimate_by_its_time(
+    tmp_path: Path,
+) -> None:
+    artifacts = open_artifacts(tmp_path)
+    sha = artifacts.put(bench_result(Verdict.SLOWER).model_dump_json(by_alias=True).encode())
+    measured = timed(2.0, 0.5, baseline="flashinfer", half_width=0.005)
+    measured = with_value(measured, NOISE_FLOOR, 0.004, Provenance.MEASURED)
+    found = read_evaluation(7, measured.model_copy(update={"artifacts": {"bench": sha}}), artifacts)
+    expected = SpeedReading(7, Status.PASSED, 0.5, (0.495, 0.505), 0.004, "flashinfer")
+    assert found == replace(expected, verdict=Verdict.SLOWER)
+    estimate = MetricValue.of("b8", (LATENCY, "us"), Provenance.ESTIMATED, 4.0)
+    on_sim = Evaluation(status=Status.PASSED, summary="", device="sim", values=(estimate,))
+    assert read_evaluation(8, on_sim, artifacts) == SpeedReading(8, Status.PASSED, 0.25)
 
 
 def test_contrary_verdicts_are_counted_apart_from_those_that_are_only_less_certain() -> None:

@@ -24,7 +24,6 @@ from kopt.tools.device_choice import open_device
 from kopt.tools.devices.device import ManyEvaluators
 from kopt.tools.devices.timer import as_timer
 
-KERNEL = "silu_and_mul_b8xh14336"
 _READY_S = 180.0
 
 
@@ -55,6 +54,8 @@ class RowWish:
     gpus: int
     settings: Settings
     on_sim: bool
+    kernel: str
+    """Of the first evaluations."""
 
 
 @contextmanager
@@ -72,10 +73,12 @@ def local_places(wish: RowWish) -> Generator[RowPlaces]:
             SweepPlace(EvaluationSite(device, as_timer(device), wish.settings, artifacts), number)
             for number, device in enumerate(devices)
         ]
-        _warm(places[:1], f"local_{wish.gpus}")  # alone: it may build a library for all
+        _warm(
+            places[:1], wish.kernel, f"local_{wish.gpus}"
+        )  # alone: it may build a library for all
         workers = frozenset(one.pid for one in processes_below(os.getpid(), WORKER))
         if places[1:]:
-            _warm(places[1:], f"local_{wish.gpus}_others")
+            _warm(places[1:], wish.kernel, f"local_{wish.gpus}_others")
         yield RowPlaces("local", wish.gpus, places, os.getpid(), workers)
 
 
@@ -95,7 +98,7 @@ def ray_places(wish: RowWish) -> Generator[RowPlaces]:
         site = EvaluationSite(device, as_timer(device), wish.settings, artifacts)
         _await_all(site, wish.gpus)
         place = SweepPlace(site, 0)
-        _warm([place] * wish.gpus, f"ray_{wish.gpus}")
+        _warm([place] * wish.gpus, wish.kernel, f"ray_{wish.gpus}")
         yield RowPlaces("ray", wish.gpus, [place], head.pid, frozenset(), address)
 
 
@@ -115,12 +118,12 @@ def _await_all(site: EvaluationSite, gpus: int) -> None:
         time.sleep(0.5)
 
 
-def _warm(places: Sequence[SweepPlace], name: str) -> None:
+def _warm(places: Sequence[SweepPlace], kernel: str, name: str) -> None:
     """Evaluate once at each place, all at the same time: workers start, libraries build."""
     site = places[0].site
     arch = arch_of(site.device)
-    choices = sweep_choices(KERNEL, arch, site.settings)[:1]
-    jobs = sweep_jobs(choices, len(places), (KERNEL, arch, f"warm_{name}"))
+    choices = sweep_choices(kernel, arch, site.settings)[:1]
+    jobs = sweep_jobs(choices, len(places), (kernel, arch, f"warm_{name}"))
     with ThreadPoolExecutor(len(places)) as threads:
         for found in threads.map(evaluate_job, jobs, [place.site for place in places]):
             if found.status is not Status.PASSED:

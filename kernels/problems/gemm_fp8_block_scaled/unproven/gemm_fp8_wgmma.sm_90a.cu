@@ -21,7 +21,7 @@ launch:
 // what they read in L2.
 // Sums: tensor cores keep few bits of a sum of fp8 products. So 128 products are added there, four
 // instructions that begin at 0, and then times their two scales to the sums in fp32. Meanwhile the
-// other warpgroup multiplies.
+// products of the next step are under way, in registers of their own.
 // Shared memory: 5 stages of 128 elements of k, 16 KB of x and up to 16 KB of weight, in rows of 128
 // bytes as TMA swizzles them, with the 128 scales of x; 16 KB a consumer for its results. TMA fills
 // with zeros beyond the ends of M and N, and stores nothing there. Scales beyond M are padding that
@@ -151,6 +151,45 @@ __device__ __forceinline__ void store(const float (&sums)[SUMS],
   }
 }
 
+// One step of k under way: its stage, and the scale of its weights.
+struct Step {
+  int stage;
+  float scale;
+};
+
+// Starts the products of the next step, from 0.
+__device__ __forceinline__ Step start(float (&d)[SUMS], Shared& s, Turn& turn, int consumer,
+                                      const float* scale) {
+  const Step step = {turn.stage, __ldg(scale)};
+  kopt::mbarrier_wait_parity(&s.full[turn.stage], turn.parity);
+  const uint32_t x = address_of(s.x[turn.stage]) + consumer * 64 * STEP;
+  const uint32_t weight = address_of(s.weight[turn.stage]);
+  turn.advance();
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+  for (int k = 0; k < STEP; k += 32)
+    multiply(d, descriptor(x + k), descriptor(weight + k), k > 0);
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+  return step;
+}
+
+// Waits until at most `StepsLeft` steps are under way.
+template <int StepsLeft>
+__device__ __forceinline__ void wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(StepsLeft) : "memory");
+}
+
+// Adds what a step that has ended gave, times its scales, and hands its stage back.
+__device__ __forceinline__ void add(float (&sums)[SUMS], const float (&d)[SUMS], Shared& s, Step step,
+                                    int row) {
+  const float first = s.x_scale[step.stage][row] * step.scale;
+  const float second = s.x_scale[step.stage][row + 8] * step.scale;
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) kopt::mbarrier_arrive(&s.empty[step.stage]);
+#pragma unroll
+  for (int i = 0; i < SUMS; ++i) sums[i] += d[i] * (i % 4 < 2 ? first : second);
+}
+
 extern "C" __global__ void __launch_bounds__(3 * GROUP)
     gemm_fp8_wgmma(const __grid_constant__ CUtensorMap x_tiles,
                    const __grid_constant__ CUtensorMap x_scales,
@@ -187,33 +226,34 @@ extern "C" __global__ void __launch_bounds__(3 * GROUP)
     return;
   }
   asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
-  const int consumer = threadIdx.x / GROUP - 1, lane = threadIdx.x % 32;
-  const int row = consumer * 64 + threadIdx.x % GROUP / 32 * 16 + lane / 4;  // and the eighth after
+  const int consumer = threadIdx.x / GROUP - 1, warp = threadIdx.x % GROUP / 32;
+  const int row = consumer * 64 + warp * 16 + threadIdx.x % 32 / 4;  // and the eighth after
   Turn turn;
   for (int number = blockIdx.x; number < tiles; number += gridDim.x) {
     const Tile tile = tile_of(number, row_tiles, column_tiles);
     // All columns of a tile lie in one block of weights.
     const float* of_weight = weight_scale + static_cast<size_t>(tile.column / STEP) * steps;
     float sums[SUMS] = {};
-    float scale = __ldg(of_weight);
-    for (int step = 0; step < steps; ++step, turn.advance()) {
-      float d[SUMS];
-      kopt::mbarrier_wait_parity(&s.full[turn.stage], turn.parity);
-      const uint32_t x = address_of(s.x[turn.stage]) + consumer * 64 * STEP;
-      const uint32_t weight = address_of(s.weight[turn.stage]);
-      asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-#pragma unroll
-      for (int k = 0; k < STEP; k += 32)
-        multiply(d, descriptor(x + k), descriptor(weight + k), k > 0);
-      asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-      const float first = s.x_scale[turn.stage][row] * scale;
-      const float second = s.x_scale[turn.stage][row + 8] * scale;
-      scale = __ldg(of_weight + min(step + 1, steps - 1));
-      asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
-      __syncwarp();
-      if (lane == 0) kopt::mbarrier_arrive(&s.empty[turn.stage]);
-#pragma unroll
-      for (int i = 0; i < SUMS; ++i) sums[i] += d[i] * (i % 4 < 2 ? first : second);
+    float even[SUMS], odd[SUMS];
+    Step first = start(even, s, turn, consumer, of_weight);
+    int started = 1;
+    for (; started + 1 < steps; started += 2) {
+      const Step second = start(odd, s, turn, consumer, of_weight + started);
+      wait<1>();
+      add(sums, even, s, first, row);
+      first = start(even, s, turn, consumer, of_weight + started + 1);
+      wait<1>();
+      add(sums, odd, s, second, row);
+    }
+    if (started < steps) {
+      const Step second = start(odd, s, turn, consumer, of_weight + started);
+      wait<1>();
+      add(sums, even, s, first, row);
+      wait<0>();
+      add(sums, odd, s, second, row);
+    } else {
+      wait<0>();
+      add(sums, even, s, first, row);
     }
     store(sums, s.out[consumer], &out_tiles, tile, consumer);
   }

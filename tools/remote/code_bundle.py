@@ -6,6 +6,7 @@ Only what is imported or read by a device goes: no manual, no tests.
 import gzip
 import hashlib
 import io
+import os
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -52,6 +53,41 @@ def code_bundle(root: Path | None = None) -> CodeBundle:
             digest.update(len(part).to_bytes(8, "big"))
             digest.update(part)
     return CodeBundle(digest.hexdigest()[:32], folder)
+
+
+def code_stamp(root: Path | None = None) -> str:
+    """Return 32 hex digits that are others once a file of the code has changed; reads none.
+
+    On one machine it tells versions apart as `CodeBundle.digest` does, in a tenth of the time: the
+    kernel renews the time of change of a file with whatever is done to it. An equal copy of the
+    code has another one.
+
+    Args:
+        root: Where the code lies; None: the kopt that runs here.
+    """
+    folder = Path(next(iter(kopt.__path__))) if root is None else root
+    seen = hashlib.sha256()
+    for entry in _entries(folder):
+        found = entry.stat()
+        told = (entry.path, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        seen.update(repr(told).encode())
+    return seen.hexdigest()[:32]
+
+
+def _entries(root: Path) -> Iterator[os.DirEntry[str]]:
+    """Yield the files of `_files`, sorted by folder."""
+    with os.scandir(root) as top:
+        yield from (entry for entry in top if entry.name in _ROOT_FILES)
+    waiting = [str(root / name) for name in _FOLDERS]
+    while waiting:
+        with os.scandir(waiting.pop()) as folder:
+            for entry in sorted(folder, key=lambda one: one.name):
+                if entry.name in _LEFT_OUT:
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif entry.is_file():
+                    yield entry
 
 
 def bundled_path(folder: Path) -> str | None:

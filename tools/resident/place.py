@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kopt.config.files import content_hash, ensure_trusted_folder
 from kopt.config.settings import Settings, python_path, visible_devices
-from kopt.tools.remote.code_bundle import code_bundle
+from kopt.tools.remote.code_bundle import code_stamp
 
 _SUFFIX = ".sock"
 _NAME_DIGITS = 12
@@ -70,7 +70,7 @@ def place_of(device: str, settings: Settings) -> ResidentPlace:
         SetupError: The folder cannot be written, or others can write to it.
     """
     parts = (
-        code_bundle().digest,
+        code_stamp(),
         _boot_id(),
         sys.executable,
         python_path(),

@@ -1,12 +1,13 @@
 """The code that is sent: complete, without what is not code, named by its content."""
 
 import io
+import os
 import tarfile
 from pathlib import Path
 
 import pytest
 
-from kopt.tools.remote.code_bundle import bundled_path, code_bundle
+from kopt.tools.remote.code_bundle import bundled_path, code_bundle, code_stamp
 from support.tiny_problem import write_tiny_problem
 
 
@@ -43,6 +44,31 @@ def test_other_content_has_another_name_and_the_same_the_same(tree: Path) -> Non
     (tree / "tools" / "runtime.cpp").write_text("int main() { return 1; }\n")
     code_bundle.cache_clear()
     assert code_bundle(tree).digest != before.digest
+
+
+@pytest.mark.parametrize("change", ["same size and time", "new", "gone", "moved", "nothing"])
+def test_whatever_changes_in_the_code_changes_its_stamp(tree: Path, change: str) -> None:
+    file = tree / "tools" / "runtime.cpp"
+    before, seen = code_stamp(tree), file.stat()
+    if change == "same size and time":
+        file.write_text("int main() :)\n")
+        os.utime(file, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+        assert (file.stat().st_size, file.stat().st_mtime_ns) == (seen.st_size, seen.st_mtime_ns)
+    elif change == "new":
+        (tree / "search" / "deep" / "er").mkdir(parents=True)
+        (tree / "search" / "deep" / "er" / "two.py").write_text("")
+    elif change == "gone":
+        file.unlink()
+    elif change == "moved":
+        file.rename(tree / "server" / "runtime.cpp")
+    assert (code_stamp(tree) == before) is (change == "nothing")
+
+
+def test_what_is_not_code_leaves_the_stamp(tree: Path) -> None:
+    before = code_stamp(tree)
+    (tree / "tools" / "__pycache__" / "two.pyc").write_text("compiled")
+    (tree / "tests" / "two.py").write_text("")
+    assert code_stamp(tree) == before
 
 
 def test_a_problem_of_the_users_own_is_no_part_of_the_code(tmp_path: Path) -> None:

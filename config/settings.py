@@ -6,7 +6,7 @@ resolves `Settings` once and passes it down.
 
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
@@ -187,6 +187,14 @@ def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Se
 def completion_request(environment: Mapping[str, str] = os.environ) -> str | None:
     """Return what a shell asks that completes a command line, such as `bash_complete`."""
     return environment.get(COMPLETION_VARIABLE)
+
+
+def leave_out_pydantic_plugins(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Keep pydantic, before its first class, from searching all distributions for plugins of it.
+
+    kopt has none, and the search takes longer the more is installed; a user's own word stays.
+    """
+    environment.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
 def color_is_refused(environment: Mapping[str, str] = os.environ) -> bool:

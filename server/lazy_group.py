@@ -4,6 +4,7 @@
 of start-up, which a shell completion or an agent's first call would otherwise wait for.
 """
 
+import gc
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -23,6 +24,13 @@ class LazyCommand:
     help: str
     name: str = "command"
     """Name of the click command in the module."""
+
+
+def collect_again() -> None:
+    """End the start of a process in which garbage is not collected; what was imported is none."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 class NamingGroup(click.Group):
@@ -68,6 +76,7 @@ class LazyGroup(NamingGroup):
             return None
         module = import_module(f"kopt.server.commands.{entry.module}")
         command: click.Command = getattr(module, entry.name)
+        collect_again()
         return command
 
     def shown_commands(self, ctx: click.Context) -> list[str]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.check_result import CheckResult
-from kopt.kernels.promotion_result import PromotionResult
 from kopt.kernels.status import Status, Verdict
 from kopt.tools.facts.next_command import NextCommand
 from kopt.tools.facts.wording import tune_words
@@ -20,6 +19,7 @@ from kopt.tools.facts.wording import tune_words
 from .views.compile_view import CompiledFile
 
 if TYPE_CHECKING:
+    from kopt.kernels.promotion_result import PromotionResult
     from kopt.search.step.result import StepResult
     from kopt.tools.export.stage import ExportResult
 
@@ -124,7 +124,7 @@ def after_bench(file: NamedFile, result: BenchResult) -> NextCommand:
     return NextCommand(file.call("profile"), "what limits it")
 
 
-def after_promotion(file: NamedFile, result: PromotionResult) -> NextCommand:
+def after_promotion(file: NamedFile, result: "PromotionResult") -> NextCommand:
     """Return what follows: the winner as code, or what limits the candidate."""
     receipt = next((one.receipt_path for one in result.files if one.action == "written"), None)
     if receipt is not None:

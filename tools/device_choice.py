@@ -1,7 +1,8 @@
 """Opens the device that a name asks for; whoever opens it also closes it.
 
-`sim` needs nothing of this machine but g++. Everything of a GPU is imported only when one is asked
-for, so that the simulator starts fast.
+`sim` needs nothing of this machine but g++. What a device needs is imported only when it is asked
+for: the simulator starts fast, and a call that a resident evaluator serves loads neither the
+simulator nor what starts workers.
 """
 
 from collections.abc import Callable, Generator
@@ -15,12 +16,12 @@ from kopt.config.pool_address import is_pool, pool_address
 from kopt.config.remote_address import is_remote, remote_address
 from kopt.config.settings import Settings
 from kopt.tools.sandbox.policy import gpu_devices
-from kopt.tools.sim.device import SimDevice
 
 if TYPE_CHECKING:
     from kopt.tools.gpu.device import CudaDevice
     from kopt.tools.pool.device import PoolGpu, PoolSim
     from kopt.tools.remote.device import RemoteDevice, RemoteGpu
+    from kopt.tools.sim.device import SimDevice
 
 
 @contextmanager
@@ -52,6 +53,8 @@ def open_device(
     """
     known = device_name(name, on_wait or ignore)
     if is_simulated(known):
+        from kopt.tools.sim.device import SimDevice
+
         yield SimDevice(settings, progress=on_wait or ignore, gpu=simulated_gpu(known))
         return
     opened = _opened(known, settings, on_wait or ignore, has_spare=has_spare, is_fresh=is_fresh)
@@ -71,11 +74,14 @@ def _opened(
         from kopt.tools.remote.open_remote import open_remote
 
         return open_remote(remote_address(name), settings, tell, has_spare=has_spare)
-    from kopt.tools.gpu.open_gpu import open_gpu
     from kopt.tools.resident.open_resident import open_resident
 
     shared = None if is_fresh else open_resident(name, settings, tell, has_spare=has_spare)
-    return shared or open_gpu(name, settings, tell, has_spare=has_spare)
+    if shared is not None:
+        return shared
+    from kopt.tools.gpu.open_gpu import open_gpu
+
+    return open_gpu(name, settings, tell, has_spare=has_spare)
 
 
 def device_name(name: str, show: Callable[[str], None]) -> str:

@@ -1,4 +1,7 @@
-"""`kopt bench FILE`: time a candidate against its baselines; `--all`: every kernel in one table."""
+"""`kopt bench FILE`: time a candidate against its baselines; `--all`: every kernel in one table.
+
+What `--all` and `--promote` need beside is imported where they begin.
+"""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,8 +12,6 @@ import click
 from kopt.kernels.bench_result import BenchResult, without_samples
 from kopt.kernels.case import Case
 from kopt.kernels.status import Verdict
-from kopt.search.store.winner import pin_tune
-from kopt.server.bench_table import TableRequest, show_table
 from kopt.server.exits import ExitCode, exit_code_of
 from kopt.server.find_case import find_case, find_problems, refuse_foreign_kernel
 from kopt.server.opened_device import DeviceChoice, opened_device, timing_device
@@ -18,10 +19,8 @@ from kopt.server.options import device_arch_option, device_option, file_argument
 from kopt.server.progress import status_line
 from kopt.server.session import Session, command_body
 from kopt.server.views.bench_view import bench_view
-from kopt.server.views.receipt_view import promotion_view
 from kopt.server.what_next import NamedFile, after_bench, after_promotion
 from kopt.server.work.stages import bench
-from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
 from kopt.tools.bench.request import MAX_PAIRS, MIN_PAIRS, BaselineChoice, BenchRequest
 
 EPILOG = """\b
@@ -141,6 +140,8 @@ def command(session: Session, options: BenchOptions) -> int:
     """
     _refuse_contradictions(options)
     if options.every:
+        from kopt.server.bench_table import TableRequest, show_table
+
         problems = find_problems(options.kernel, session.settings)
         every = DeviceChoice(options.device, options.arch, needs_gpu=True)
         baselines = options.baseline or "every"
@@ -199,6 +200,10 @@ def _refuse_contradictions(options: BenchOptions) -> None:
 
 def _promote(session: Session, options: BenchOptions, case: Case) -> ExitCode:
     """Promote the candidate, its tune values made the defaults of its header."""
+    from kopt.search.store.winner import pin_tune
+    from kopt.server.views.receipt_view import promotion_view
+    from kopt.tools.bench.promotion import PromotionRequest, promote_candidate
+
     refuse_foreign_kernel(case)
     if case.tune:
         pinned = replace(case.candidate, source=pin_tune(case.candidate.source, case.tune))

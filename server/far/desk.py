@@ -23,7 +23,7 @@ from kopt.tools.devices.timer import (
     TimingSession,
     as_timer,
 )
-from kopt.tools.gpu.array_file import draw_name
+from kopt.tools.gpu.draw_names import draw_name
 from kopt.tools.remote.answers import (
     DoneAnswer,
     FarAnswer,

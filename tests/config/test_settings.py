@@ -12,6 +12,7 @@ from kopt.config.settings import (
     DEFAULT_PACKAGE_INDEX,
     ClaudeAccess,
     client_environment,
+    leave_out_pydantic_plugins,
     server_variables,
     settings_from_environment,
     without_secrets,
@@ -39,6 +40,13 @@ def test_library_variables_are_handed_on_and_nothing_else() -> None:
     settings = settings_from_environment({**handed_on, **kept_back})
     assert dict(settings.library_environment) == handed_on
     assert hash(settings) == hash(settings_from_environment({**handed_on, **kept_back}))
+
+
+@pytest.mark.parametrize("own", [None, "logfire-plugin"])
+def test_pydantic_looks_for_no_plugins_unless_the_user_says_so(own: str | None) -> None:
+    environment = {} if own is None else {"PYDANTIC_DISABLE_PLUGINS": own}
+    leave_out_pydantic_plugins(environment)
+    assert environment == {"PYDANTIC_DISABLE_PLUGINS": own or "__all__"}
 
 
 def test_child_processes_get_no_secret_and_all_else() -> None:

@@ -1,5 +1,6 @@
 """The frame of the command line: help, exit codes, one clear line, one JSON document."""
 
+import gc
 import os
 import re
 import subprocess
@@ -9,8 +10,10 @@ from pathlib import Path
 import click
 import pytest
 
+from kopt.__main__ import main as start
 from kopt.config.errors import InfraError, SetupError, ToolError
 from kopt.server.cli import COMMANDS, group, main
+from kopt.server.commands import list_kernels
 from kopt.server.exits import ExitCode
 from support.command_line import Kopt
 
@@ -60,6 +63,8 @@ def test_clients_of_services_are_imported_by_what_asks_them_alone(words: list[st
         ("runs --help", ("kopt.search.agents.agent_tools", "kopt.tools.docs.query.search")),
         ("run --help", ("kopt.search.agents.agent_tools", "kopt.search.agents.roles")),
         ("docs search --help", ("kopt.tools.bench", "kopt.search.runs.run")),
+        ("check --help", ("kopt.tools.sim.device", "kopt.tools.bench.stage", "elftools")),
+        ("bench --help", ("kopt.tools.sim.device", "kopt.tools.bench.promotion", "elftools")),
     ],
 )
 def test_command_imports_no_more_than_it_does(words: str, unneeded: tuple[str, ...]) -> None:
@@ -71,6 +76,26 @@ def test_command_imports_no_more_than_it_does(words: str, unneeded: tuple[str, .
         [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True
     )
     assert run.stdout.splitlines()[-1] == "loaded: []"
+
+
+def test_garbage_is_collected_from_when_a_command_is_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[bool] = []
+
+    def begin() -> int:
+        seen.append(gc.isenabled())
+        return 0
+
+    command = click.Command("list", callback=begin)
+    monkeypatch.setattr(list_kernels, "command", command)
+    monkeypatch.setattr("sys.argv", ["kopt", "list"])
+    monkeypatch.setenv("PYDANTIC_DISABLE_PLUGINS", "__all__")  # which it would set for good
+    try:
+        assert start() == 0
+    finally:
+        gc.unfreeze()
+    assert seen == [True]
 
 
 def test_python_m_kopt_is_the_same_command(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from kopt.kernels.promotion_result import (
     WinnerFile,
 )
 from kopt.kernels.status import Status
-from kopt.server.commands import bench_file
 from kopt.server.exits import ExitCode
+from kopt.tools.bench import promotion
 from kopt.tools.bench.promotion import PromotionRequest
 from support.bench_results import H100
 from support.command_line import Kopt
@@ -36,7 +36,7 @@ def test_promote_writes_what_the_promotion_says(
         requests.append(request)
         return _promotion("promoted")
 
-    monkeypatch.setattr(bench_file, "promote_candidate", promote)
+    monkeypatch.setattr(promotion, "promote_candidate", promote)
     ending = kopt("bench", REFERENCE, "--promote", "--winners", tmp_path, "--tune", "BLOCK=512")
     assert ending.code == ExitCode.PASSED
     first = "Promoted: 1.250x faster than reference, 1.250 to 1.250 in 6 measurements"
@@ -55,7 +55,7 @@ def test_what_is_not_promoted_ends_with_one_and_says_why(
     kopt: Kopt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = _promotion("not_promoted", reasons=("b8xh64: slower",), workloads=(), files=())
-    monkeypatch.setattr(bench_file, "promote_candidate", _giving(result))
+    monkeypatch.setattr(promotion, "promote_candidate", _giving(result))
     ending = kopt("bench", REFERENCE, "--promote")
     assert (ending.code, ending.stdout.splitlines()[0]) == (ExitCode.FELL_SHORT, "Not promoted")
     assert "- b8xh64: slower" in ending.stdout
@@ -68,7 +68,7 @@ def test_workloads_that_held_stand_with_the_line_that_claims_them_alone(
     narrower = NarrowerDomain(workloads=(held,), where="B <= 8")
     fields = {"reasons": ("b16xh64: slower",), "workloads": (), "files": (), "narrower": narrower}
     monkeypatch.setattr(
-        bench_file, "promote_candidate", _giving(_promotion("not_promoted", **fields))
+        promotion, "promote_candidate", _giving(_promotion("not_promoted", **fields))
     )
     lines = kopt("bench", REFERENCE, "--promote").stdout.splitlines()
     said = " ".join(lines).replace("  ", " ")
@@ -83,7 +83,7 @@ def test_a_candidate_that_loses_to_the_winner_that_is_there_is_not_called_faster
     kopt: Kopt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = _promotion("kept_existing", reasons=("w.cu is 1.3x as fast",), files=())
-    monkeypatch.setattr(bench_file, "promote_candidate", _giving(result))
+    monkeypatch.setattr(promotion, "promote_candidate", _giving(result))
     ending = kopt("bench", REFERENCE, "--promote")
     assert ending.stdout.splitlines()[0] == "Not written: the existing winner stays"
 
@@ -93,7 +93,7 @@ def test_each_of_several_workloads_stands_with_its_range(
 ) -> None:
     both = (evidence("k", "b8xh14336"), evidence("k", "b128xh14336", 1.5))
     result = _promotion("promoted", workloads=both, geometric_mean_speedup=1.369)
-    monkeypatch.setattr(bench_file, "promote_candidate", _giving(result))
+    monkeypatch.setattr(promotion, "promote_candidate", _giving(result))
     lines = kopt("bench", REFERENCE, "--promote").stdout.splitlines()
     assert lines[0] == "Promoted: 1.369x faster (geometric mean of 2 workloads)"
     assert "b128xh14336: 1.500x faster than reference, 1.500 to 1.500 in 6 measurements" in lines
@@ -106,7 +106,7 @@ def test_a_variant_that_nothing_was_promoted_of_is_named(
     compiled = known.check.compiled.model_copy(update={"unserved": ("B % 8 != 0",)})
     check = known.check.model_copy(update={"compiled": compiled})
     promoted = known.model_copy(update={"check": check})
-    monkeypatch.setattr(bench_file, "promote_candidate", _giving(promoted))
+    monkeypatch.setattr(promotion, "promote_candidate", _giving(promoted))
     said = " ".join(kopt("bench", REFERENCE, "--promote").stdout.split())
     assert "Variant 'when: B % 8 != 0': taken by no workload within `where`: not compiled" in said
     assert "an export refuses shapes that would take it" in said

@@ -15,7 +15,8 @@ from kopt.kernels.problem import Problem, TensorSpec
 from kopt.kernels.row_rotation import rotate_outputs
 from kopt.tools.devices.device import Arrays
 from kopt.tools.devices.timer import CandidateSide, EmptySide, Side
-from kopt.tools.gpu.array_file import named_draws, read_arrays, write_arrays
+from kopt.tools.gpu.array_file import read_arrays, write_arrays
+from kopt.tools.gpu.draw_names import named_draws
 from kopt.tools.gpu.messages import CollectAnswer, OpenedGpu, OpenTimingRequest
 from kopt.tools.gpu.worker.context import WorkerContext
 from kopt.tools.gpu.worker.driver import Stream

@@ -26,7 +26,6 @@ from .cases import HIDDEN_SEEDS, Seeds, plan_cases, without_known
 from .hidden_seeds import draw_hidden_seeds
 from .hidden_shapes import claim_note, draw_hidden_shapes, narrowing_note
 from .oracle_memory import refuse_too_large
-from .race_check import run_with_race_check
 from .request import CheckPlans, CheckRequest, cubin_paths, make_plans
 from .run_cases import BatchResult, CaseBatch, run_cases
 from .scalars import fixed_scalars, vary_scalars
@@ -66,6 +65,8 @@ def check_candidate(request: CheckRequest, device: Device, settings: Settings) -
         if simulated is None:
             result = run_cases(batch, device, settings)
         else:
+            from .race_check import run_with_race_check  # the simulator, for such checks alone
+
             result = run_with_race_check(batch, simulated, device, settings)
         result = _told(request.case, result)
     return CheckResult(

@@ -9,12 +9,15 @@ good behavior: what a kernel does with its arguments is for the check stage.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kopt.kernels.record import Diagnostic
 
-from .cubin import CubinFacts
 from .module_tables import AddressBank, may_name_library
 from .sass import SassFunction, ScreenClass
+
+if TYPE_CHECKING:
+    from .cubin import CubinFacts
 
 NOT_INSPECTED = (
     "instructions not inspected: nvdisasm is not installed (pip install 'kopt-mcp[toolkit]')"
@@ -55,7 +58,7 @@ def trap_flag(kernel: str) -> str:
     return f"kernel {kernel} {_FLAGGED['stop']}"
 
 
-def address_bank(facts: CubinFacts, source: str) -> AddressBank:
+def address_bank(facts: "CubinFacts", source: str) -> AddressBank:
     """Return what of a module's addresses its kernels cannot use to keep state."""
     return AddressBank(
         library=frozenset() if may_name_library(source) else facts.library_slots,
@@ -71,7 +74,7 @@ class Screening:
     flagged: tuple[str, ...]
 
 
-def screen_cubin(facts: CubinFacts, functions: Sequence[SassFunction] | None) -> Screening:
+def screen_cubin(facts: "CubinFacts", functions: Sequence[SassFunction] | None) -> Screening:
     """Return what is wrong with a cubin, from its ELF and its instructions.
 
     Without instructions (None) the ELF alone decides: a module with addresses of module-scope

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from kopt.kernels.bench_result import BenchResult
 from kopt.kernels.best_known import BestKnown
-from kopt.tools.docs.own.whole_files import shipped_path
 
 from .fitting import Facts, given
 from .wording import plain_beginning, tune_words
@@ -29,6 +28,8 @@ def known_address(known: BestKnown) -> str:
     """Return the address of a known kernel's whole source."""
     if known.standing == "run":
         return known.source
+    from kopt.tools.docs.own.whole_files import shipped_path  # and the index of documents with it
+
     return f"{DOCUMENTS}{shipped_path(Path(known.source))}"
 
 

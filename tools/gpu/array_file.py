@@ -13,7 +13,7 @@ the copy itself.
 import mmap
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from pathlib import Path
 from typing import IO, Any
@@ -198,16 +198,6 @@ def _checked_dtype(file: str, entry: ArrayEntry, dtypes: Mapping[str, str]) -> n
 
 
 _FILE = "inputs"
-
-
-def named_draws(draws: Sequence[Arrays]) -> Arrays:
-    """Return the inputs of all draws in one: `x` of draw 0, `<k>/x` of draw k > 0."""
-    return {draw_name(k, name): array for k, one in enumerate(draws) for name, array in one.items()}
-
-
-def draw_name(draw: int, tensor: str) -> str:
-    """Return what a file calls a tensor of a draw."""
-    return f"{draw}/{tensor}" if draw else tensor
 
 
 class WrittenInputs:

@@ -26,8 +26,9 @@ from kopt.tools.devices.timer import (
     TimingSession,
 )
 
-from .array_file import WrittenInputs, named_draws
+from .array_file import WrittenInputs
 from .discovery import FoundGpu
+from .draw_names import named_draws
 from .execution_end import (
     Execution,
     ExecutionEnd,

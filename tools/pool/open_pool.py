@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kopt.config.pool_address import PoolAddress
 from kopt.config.settings import Settings
-from kopt.tools.gpu.open_gpu import helper_cubins
+from kopt.tools.gpu.helper_cubins import helper_cubins
 from kopt.tools.remote.answers import OpenedAnswer
 from kopt.tools.remote.calls import HelpersCall
 from kopt.tools.remote.link import Link

@@ -28,7 +28,7 @@ from kopt.tools.devices.timer import (
     TimingRequest,
     TimingSession,
 )
-from kopt.tools.gpu.array_file import named_draws
+from kopt.tools.gpu.draw_names import named_draws
 
 from .answers import (
     CountersAnswer,

@@ -5,16 +5,14 @@ from pathlib import Path
 
 from kopt.config.remote_address import RemoteAddress, WebAddress
 from kopt.config.settings import Settings
-from kopt.tools.gpu.open_gpu import helper_cubins
+from kopt.tools.gpu.helper_cubins import helper_cubins
 
 from .answers import OpenedAnswer
 from .calls import HelpersCall
 from .device import RemoteDevice, RemoteGpu
 from .link import Link
 from .sending import file_arrays
-from .ssh_route import SshRoute
 from .uplink import DeviceRoute, Uplink
-from .web_route import WebRoute
 
 
 def open_remote(
@@ -37,8 +35,12 @@ def open_remote(
     """
     route: DeviceRoute
     if isinstance(address, WebAddress):
+        from .web_route import WebRoute
+
         route = WebRoute(address, settings, show)
     else:
+        from .ssh_route import SshRoute
+
         route = SshRoute(address, settings, show)
     return open_over(route, settings, show, has_spare=has_spare)
 

@@ -3,6 +3,8 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from contextlib import closing
 from dataclasses import replace
@@ -38,6 +40,16 @@ def test_another_environment_has_another_evaluator(
     places = [place_of("cuda:0", one) for one in (resident_settings, other)]
     assert places[0] != places[1]
     assert [one.device for one in places] == ["cuda:0", "cuda:0"]
+
+
+def test_who_has_an_evaluator_loads_nothing_that_starts_workers() -> None:
+    unneeded = ("kopt.tools.gpu.worker_pool", "kopt.tools.remote.ssh_client", "h11", "elftools")
+    code = (
+        "import sys; import kopt.tools.resident.open_resident\n"
+        f"print([name for name in {unneeded} if name in sys.modules])"
+    )
+    words = [sys.executable, "-P", "-c", code]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 @pytest.mark.slow  # an evaluator is a Python that loads kopt

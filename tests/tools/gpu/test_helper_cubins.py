@@ -7,7 +7,7 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.tools.cuda.cubin import read_cubin
 from kopt.tools.cuda.toolchain import FoundToolchain
-from kopt.tools.gpu.open_gpu import helper_cubins
+from kopt.tools.gpu.helper_cubins import helper_cubins
 from kopt.tools.gpu.worker.execution import copies_parameter
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from kopt.tools.devices.device import Arrays
 from kopt.tools.devices.timer import LibrarySide, Replays, Side, SideFacts, TimingFacts
-from kopt.tools.gpu.array_file import MappedFile, draw_name, overwrite_arrays
+from kopt.tools.gpu.array_file import MappedFile, overwrite_arrays
+from kopt.tools.gpu.draw_names import draw_name
 from kopt.tools.gpu.messages import (
     BufferDamage,
     CollectAnswer,

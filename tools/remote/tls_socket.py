@@ -22,6 +22,10 @@ class ByteSocket(Protocol):
         """Return some bytes that came, at most `count`; none once the other side has ended."""
         ...
 
+    def recv_into(self, target: Buffer, /) -> int:
+        """Write some bytes that came to `target`; return how many, 0 once the other side ended."""
+        ...
+
     def sendall(self, data: Buffer, /) -> None:
         """Send all of `data`."""
         ...
@@ -75,6 +79,13 @@ class TlsSocket:
             if data is not None:
                 return data
             self._feed()
+
+    def recv_into(self, target: Buffer, /) -> int:
+        """Write some bytes that came to `target`; return how many."""
+        view = memoryview(target).cast("B")
+        data = self.recv(len(view))
+        view[: len(data)] = data
+        return len(data)
 
     def sendall(self, data: Buffer, /) -> None:
         """Send all of `data`."""
@@ -140,10 +151,7 @@ class _Reading(io.RawIOBase):
         return True
 
     def readinto(self, target: Buffer, /) -> int:
-        view = memoryview(target).cast("B")
-        data = self._connection.recv(len(view))
-        view[: len(data)] = data
-        return len(data)
+        return self._connection.recv_into(target)
 
 
 class _Writing(io.RawIOBase):

@@ -19,8 +19,8 @@ from kopt.config.settings import Settings
 from kopt.server.far import service
 from kopt.server.far.desk import Desk, Helpers
 from kopt.tools.devices.device import Device
+from kopt.tools.remote.byte_streams import ByteSocket, streams_of
 from kopt.tools.remote.link import BEAT_S
-from kopt.tools.remote.tls_socket import ByteSocket, streams_of
 from kopt.tools.remote.wire import REMEMBERED_BYTES, FrameReader, FrameWriter
 from kopt.tools.resident.greeting import CallerStatus, EvaluatorStatus
 

@@ -14,8 +14,9 @@ import h11
 from kopt.server.protocol.web.listen_address import Doorway
 from kopt.server.protocol.web.local_peer import peer_of, process_of
 from kopt.server.protocol.web.request_limits import RateLimiter
+from kopt.tools.remote.byte_streams import ByteSocket
 from kopt.tools.remote.code_bundle import code_bundle
-from kopt.tools.remote.tls_socket import ByteSocket, TlsSocket
+from kopt.tools.remote.tls_socket import TlsSocket
 from kopt.tools.remote.web_upgrade import CODE_HEADER, PROTOCOL, http_events
 
 from .evaluator import Guest, ResidentEvaluator

@@ -4,7 +4,7 @@ import socket
 from contextlib import suppress
 from typing import BinaryIO
 
-from .tls_socket import ByteSocket, streams_of
+from .byte_streams import ByteSocket, streams_of
 
 
 class SocketCarrier:

@@ -14,10 +14,11 @@ from kopt.config.private_file import lines_of, private_text
 from kopt.config.remote_address import WebAddress
 from kopt.config.settings import Settings
 
+from .byte_streams import ByteSocket
 from .code_bundle import code_bundle
 from .link import Link
 from .socket_carrier import SocketCarrier
-from .tls_socket import ByteSocket, TlsSocket
+from .tls_socket import TlsSocket
 from .uplink import lacking
 from .web_upgrade import CODE_HEADER, upgraded
 

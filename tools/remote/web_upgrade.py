@@ -11,7 +11,7 @@ import h11
 from kopt.config.errors import SetupError
 from kopt.config.plain_text import plain
 
-from .tls_socket import ByteSocket
+from .byte_streams import ByteSocket
 
 PROTOCOL = "kopt-frames"
 """The value of `Upgrade`."""

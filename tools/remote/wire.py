@@ -35,6 +35,7 @@ _LENGTHS = struct.Struct("<IIQ")
 _LONGEST_TEXT_BYTES = 64 << 20
 _SHORTEST_ROW_BYTES = 1 << 10
 _LONGEST_CHUNK_BYTES = 1 << 20
+_PIECE_BYTES = 16 << 20  # of a whole array: each waits for the interpreter's lock
 
 
 class BrokenFrame(Exception):
@@ -241,14 +242,13 @@ class FrameReader:
         if size_bytes > most_bytes:
             raise _too_long(entry)
         raw = np.empty(size_bytes, np.uint8)  # memory is taken as it is written
-        for start in range(0, size_bytes, _LONGEST_CHUNK_BYTES):
-            self._fill(raw[start : start + _LONGEST_CHUNK_BYTES].data)
+        for start in range(0, size_bytes, _PIECE_BYTES):
+            self._fill(raw[start : start + _PIECE_BYTES].data)
         return raw.view(dtype).reshape(entry.shape)
 
     def _fill(self, target: memoryview) -> None:
         """Read `target` full: without a copy on the way, which takes as long as the wire."""
-        source = cast("BufferedIOBase", self._source)  # which all are: reads it full
-        if source.readinto(target) != len(target):
+        if cast("BufferedIOBase", self._source).readinto(target) != len(target):  # it ended
             raise BrokenFrame("the end of a frame is missing")
         self._heard()
 

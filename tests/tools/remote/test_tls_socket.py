@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kopt.tools.remote.tls_socket import TlsSocket, streams_of
+from kopt.tools.remote.byte_streams import streams_of
+from kopt.tools.remote.tls_socket import TlsSocket
 from support.certificates import write_certificate
 
 BOUND_S = 60.0

@@ -27,6 +27,7 @@ from .drawing import InputDraw, draw_input
 from .graph import FILE_NAME, AxisSize, Graph, read_graph
 from .interpreter import FLOATS, BoundGraph
 from .rounding_noise import Roundings
+from .sampled_runs import run_values, sampled_runs
 from .torch_library import load_torch
 
 SAMPLES = 16
@@ -124,21 +125,42 @@ class ImportedOracle:
         samples: int,
     ) -> dict[str, npt.NDArray[np.float64]]:
         """Return the standard deviation of each output over runs with sampled roundings."""
-        torch = load_torch()
         elements = sum(one.numel() for one in tensors.values()) + sum(
             e.size for e in exact.values()
         )
-        count = FEW_SAMPLES if elements > MANY_ELEMENTS else samples
+        is_large = elements > MANY_ELEMENTS
+        count = FEW_SAMPLES if is_large else samples
         squares = {name: np.zeros(array.shape) for name, array in exact.items()}
-        for seed in range(count):
-            generator = torch.Generator().manual_seed(seed)
-            rounding = Roundings(torch, generator, TF32_USERS[self.precision])
-            for name, value in bound.run(tensors, rounding).items():
-                with np.errstate(invalid="ignore", over="ignore"):
-                    got = _array(value)
-                    squares[name] += np.square(np.where(got == exact[name], 0.0, got - exact[name]))
+
+        def run(seed: int) -> dict[str, npt.NDArray[np.float64]]:
+            return self._distances(bound, tensors, exact, seed)
+
+        values = run_values(self.graph, bound.axes)
+        for found in map(run, range(count)) if is_large else sampled_runs(run, count, values):
+            for name, square in found.items():
+                squares[name] += square
         # From the exact result, not from the mean of the runs: what is off to one side counts.
         return {name: np.sqrt(total / count) for name, total in squares.items()}
+
+    def _distances(
+        self,
+        bound: BoundGraph,
+        tensors: Mapping[str, Any],
+        exact: Mapping[str, Any],
+        seed: int,
+    ) -> dict[str, npt.NDArray[np.float64]]:
+        """Return the squared distance of each output from the exact one in one run."""
+        torch = load_torch()
+        generator = torch.Generator().manual_seed(seed)
+        rounding = Roundings(torch, generator, TF32_USERS[self.precision])
+        given = sum(one.numel() for one in tensors.values())
+        # Whatever is set so is set for this thread, which may be any.
+        with torch.no_grad(), _threads(torch, given), np.errstate(invalid="ignore", over="ignore"):
+            got = {name: _array(value) for name, value in bound.run(tensors, rounding).items()}
+            return {
+                name: np.square(np.where(array == exact[name], 0.0, array - exact[name]))
+                for name, array in got.items()
+            }
 
 
 @contextmanager

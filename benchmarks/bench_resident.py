@@ -112,6 +112,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     os.environ.pop("KOPT_GPU_IDLE_S", None)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed is compiled once
     print("| commands | wall s | target |\n|---|---|---|", flush=True)
     with TemporaryDirectory() as folder:
         try:
@@ -120,11 +121,11 @@ def main() -> None:
             (one,) = json.loads(kopt("gpu", "status", "--json").stdout)["evaluators"]
         finally:
             kopt("gpu", "stop", "--now")
+        print(
+            f"{one['turns']} turns; the GPU was held for {one['busy_share']:.0%} of the evaluator's"
+            f" life; waits: median {one['wait_p50_s']:.3g} s, p95 {one['wait_p95_s']:.3g} s\n"
+        )
         rows += [_said(row) for row in measured_without(commands)]
-    print(
-        f"\n{one['turns']} turns; the GPU was held for {one['busy_share']:.0%} of the evaluator's"
-        f" life; waits: median {one['wait_p50_s']:.3g} s, p95 {one['wait_p95_s']:.3g} s"
-    )
     if options.json:
         found = {"rows": [asdict(row) for row in rows], "evaluator": one}
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")

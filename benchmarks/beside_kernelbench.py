@@ -179,6 +179,7 @@ def main() -> None:
     except ValueError as error:
         parser.error(str(error))
     os.environ.pop("KOPT_GPU_IDLE_S", None)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed is compiled once
     with TemporaryDirectory() as folder:
         candidates = Candidates(Path(folder), options.device, options.arch)
         candidates.by_kopt()  # what is built once is built

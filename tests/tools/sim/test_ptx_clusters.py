@@ -125,3 +125,53 @@ def test_who_waits_for_the_launch_before_may_copy_for_blocks_that_have_not(sim: 
 def test_copies_of_a_block_that_has_not_waited_are_found(sim: Sim, rank: int) -> None:
     source = SHARED_TILES.replace(LOADER, f"    if (rank == {rank}) {WAIT.strip()}\n{LOADER}")
     assert sim.execute(replace(_case(source), pdl=True)).status is Status.DATA_RACE
+
+
+# The loader of each block, thread 0, does as it is told; the second warp may take the tile.
+ONE_TILE = (
+    SHARED_TILES[: SHARED_TILES.index('extern "C"')]
+    + """
+extern "C" __global__ void k(const float* in, float* out) {
+  __shared__ alignas(128) float stage[64];
+  __shared__ u64 full;
+  __shared__ float taken;
+  const unsigned rank = rank_of_block();
+  if (threadIdx.x == 0) {
+    make(&full, 1);
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  meet_cluster();
+  if (threadIdx.x == 0) {
+    if (rank == 0) { FIRST } else { SECOND }
+  }
+  if (threadIdx.x >= 32 && (TAKES)) {
+    while (!passed(&full, 0)) {}
+    const float a = stage[threadIdx.x % 32];
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    out[64 * rank + threadIdx.x % 32] = a;
+  }
+  meet_cluster();
+}"""
+)
+
+
+def _tile(first: str, second: str, takes: str) -> SimCase:
+    source = ONE_TILE.replace("FIRST", first).replace("SECOND", second).replace("TAKES", takes)
+    return replace(_case(source), pdl=True)
+
+
+def test_a_copy_for_another_block_that_has_waited_itself_is_found(sim: Sim) -> None:
+    copy = "copy_to_both(stage, in, 256, &full);"
+    case = _tile(f"{WAIT} expect(&full, 256);", copy, "rank == 0")
+    case = replace(case, source=case.source.replace("(unsigned short)3", "(unsigned short)1"))
+    found = {sim.with_(seed=seed).execute(case).status for seed in range(4)}
+    assert found == {Status.DATA_RACE}
+
+
+def test_who_tried_in_vain_for_a_copy_comes_not_after_the_launch_before(sim: Sim) -> None:
+    tries = "for (int i = 0; i < 3 && !passed(&full, 0); ++i) {}"
+    reads = "const float v = in[5]; *(volatile float*)&taken = v; expect(&full, 256);"
+    copy = f"{WAIT} expect(&full, 256); copy_to_both(stage, in, 256, &full);"
+    case = _tile(tries + reads, copy, "true")
+    found = {sim.with_(seed=seed).execute(case).status for seed in range(8)}
+    assert found == {Status.DATA_RACE}

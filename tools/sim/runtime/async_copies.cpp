@@ -58,7 +58,7 @@ namespace {
 
 void start_own_load(const AsyncCopy& copy, std::uintptr_t barrier) {
   require_proxy_fence(copy.to, copy.bytes, copy.pc);
-  g.block->bulk_loads.push_back({started(copy), barrier, false, g.fiber->after_producer});
+  g.block->bulk_loads.push_back({started(copy), barrier, false});
   land_if_awaited(barrier);
 }
 
@@ -66,10 +66,12 @@ void start_own_load(const AsyncCopy& copy, std::uintptr_t barrier) {
 // is told by that block's time.
 void start_load_of(Block& target, AsyncCopy copy, std::uintptr_t barrier) {
   require_reachable(target, reinterpret_cast<std::uintptr_t>(copy.to), copy.bytes, copy.pc);
-  find_mbarrier(target, barrier, copy.pc);
+  Mbarrier& counter = find_mbarrier(target, barrier, copy.pc);
+  counter.after_producer |= g.fiber->after_producer;
+  check_start(copy.from, copy.source_bytes, false, copy.pc);
   start_overwriting(copy, target);
   copy.start = with_epoch(copy.start, target.epoch);
-  target.bulk_loads.push_back({copy, barrier, true, g.fiber->after_producer});
+  target.bulk_loads.push_back({copy, barrier, true});
   if (Fiber* sleeper = find_sleeper(target, barrier)) sleeper->wait = Wait::runnable;
 }
 

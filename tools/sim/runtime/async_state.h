@@ -29,8 +29,7 @@ struct LateArrival {
 struct BulkLoad {
   AsyncCopy copy;
   std::uintptr_t barrier;
-  bool from_other;      // block of the cluster
-  bool after_producer;  // as the thread was that started it
+  bool from_other;  // block of the cluster
 };
 // What a bulk copy left, until something else is stored there.
 struct Landed {
@@ -48,6 +47,7 @@ struct Mbarrier {
   std::int64_t bytes;
   std::uint32_t parity;  // of the phase that is under way
   bool counts_values;    // some were sent
+  bool after_producer;   // a copy to it was started behind the wait for the launch before
 };
 
 }  // namespace kopt_sim

@@ -46,6 +46,7 @@ void arrive_elsewhere(Block& target, std::uintptr_t address, std::uint32_t count
 // Whoever has waited comes after what other blocks did before they arrived.
 void acquire_from_others(std::uintptr_t address) {
   if (g.resident.size() == 1) return;
+  g.fiber->after_producer |= find_mbarrier(*g.block, address, 0).after_producer;
   read_published(address_among_blocks(address), Acquires::at_fence);
   acquire();
   refresh_stamp();

@@ -32,7 +32,7 @@ void stop_at_mbarrier(const char* note, std::uintptr_t pc) {
 
 void make_mbarrier(std::uintptr_t address, std::uint32_t arrivals) {
   std::memcpy(reinterpret_cast<void*>(address), &kMbarrierMark, sizeof kMbarrierMark);
-  g.block->mbarriers[address] = {arrivals, arrivals, 0, 0, false};
+  g.block->mbarriers[address] = {arrivals, arrivals, 0, 0, false, false};
 }
 
 Mbarrier& find_mbarrier(Block& block, std::uintptr_t address, std::uintptr_t pc) {
@@ -102,11 +102,10 @@ std::vector<Landing> take_due(std::vector<Landing>& under_way, std::uintptr_t ba
 
 void land(std::uintptr_t address) {
   for (const BulkLoad& load : take_due(g.block->bulk_loads, address)) {
-    // Whether it came too soon is for who started it to answer, maybe of another block; who has
-    // waited for its bytes comes after all that it came after.
-    const bool was_after = std::exchange(g.fiber->after_producer, load.after_producer);
+    // Whether it came too soon was asked when it was started, maybe by another block.
+    const bool was_after = std::exchange(g.fiber->after_producer, true);
     copy_checked(load.copy);
-    g.fiber->after_producer |= was_after;
+    g.fiber->after_producer = was_after;
     note_landed(load.copy);
     count_bytes(address, load.copy.bytes, load.copy.pc);
   }

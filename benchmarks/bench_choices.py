@@ -3,11 +3,11 @@
     .venv/bin/python benchmarks/bench_choices.py JOBS [--device cuda:0] [--baseline NAME ...]
 
 JOBS has lines `KERNEL_ID FILE [NAME=N,N,...]`: a kernel, a source, and the values of its header's
-`tune` to combine; a name without values keeps the header's first. Lines of one kernel are timed
-together. Every choice is compiled and verified on the inputs that it is timed on, as in a
-benchmark; then all are replayed in random order over rotating buffer sets. Times are medians, not
-paired: good to a percent or so, enough to choose, and no verdict. Lines that begin with # are left
-out.
+`tune` to combine; names that are not given keep the header's first value, and what a variant sets
+stays set. Lines of one kernel are timed together, those that begin with # are left out. Every
+choice is compiled and verified on the inputs that it is timed on, as in a benchmark; then all are
+replayed in random order over rotating buffer sets. Times are medians, not paired: good to a percent
+or so, enough to choose, and no verdict.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby, product
+from itertools import product
 from pathlib import Path
 
 from headroom_sessions import case_data, make_case
@@ -26,6 +26,7 @@ from kopt.config.errors import InfraError, KoptError
 from kopt.config.settings import settings_from_environment
 from kopt.kernels.candidate import Candidate, read_candidate
 from kopt.kernels.case import Case
+from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.record import because
 from kopt.kernels.status import Status
@@ -100,21 +101,37 @@ def main() -> None:
     parser.add_argument("--baseline", nargs="*", help="names; default: all of each problem")
     options = parser.parse_args()
     settings = settings_from_environment()
-    jobs = read_jobs(options.jobs.read_text("utf-8"))
-    with open_device(options.device, settings) as opened:
-        device = as_timer(opened)
-        if device is None:
-            parser.error("a GPU is needed: --device cuda:0")
-        print(f"{device.facts.name}, driver {device.facts.driver_version}; all measured")
-        for kernel, same in groupby(jobs, key=lambda job: job.kernel):
-            began = time.monotonic()
-            problem, workload = find_kernel(kernel, settings.problems)
-            case = make_case(problem, workload, device, settings)
-            try:
-                measure(case, list(same), options.baseline)
-            except InfraError as error:
-                print(f"{kernel}: not measured: {error}")
-            print(f"{kernel}: {time.monotonic() - began:.1f} s", flush=True)
+    try:
+        jobs = read_jobs(options.jobs.read_text("utf-8"))
+        found = {job.kernel: find_kernel(job.kernel, settings.problems) for job in jobs}
+        if not jobs:
+            parser.error(f"{options.jobs} has no job")
+        for job in jobs:
+            job.candidate()
+        _refuse_unknown(options.baseline, [problem for problem, _ in found.values()])
+        with open_device(options.device, settings) as opened:
+            device = as_timer(opened)
+            if device is None:
+                parser.error("a GPU is needed: --device cuda:0")
+            print(f"{device.facts.name}, driver {device.facts.driver_version}; all measured")
+            for kernel, (problem, workload) in found.items():
+                began = time.monotonic()
+                case = make_case(problem, workload, device, settings)
+                try:
+                    measure(case, [job for job in jobs if job.kernel == kernel], options.baseline)
+                except InfraError as error:
+                    print(f"{kernel}: not measured: {error}")
+                print(f"{kernel}: {time.monotonic() - began:.1f} s", flush=True)
+    except (OSError, UnicodeDecodeError, KoptError) as error:
+        parser.error(str(error))
+
+
+def _refuse_unknown(names: Sequence[str] | None, problems: Sequence[Problem]) -> None:
+    """End the program where a library path is asked for that no problem has."""
+    known = {baseline.name for problem in problems for baseline in problem.baselines}
+    unknown = set(names or ()) - known
+    if unknown:
+        raise SystemExit(f"no library path is called {min(unknown)}: {', '.join(sorted(known))}")
 
 
 def measure(case: TimedCase, jobs: Sequence[ChoiceJob], baselines: Sequence[str] | None) -> None:
@@ -122,19 +139,23 @@ def measure(case: TimedCase, jobs: Sequence[ChoiceJob], baselines: Sequence[str]
     with ThreadPoolExecutor(COMPILERS) as pool:
         asked = [(job, choice) for job in jobs for choice in job.choices()]
         programs = list(pool.map(partial(_program, case), *zip(*asked, strict=True)))
-    sides: list[tuple[str, Side]] = []
+    sides: dict[str, Side] = {}
     for (job, choice), program in zip(asked, programs, strict=True):
-        values = " ".join(f"{name}={value}" for name, value in choice.items())
+        took = choice if isinstance(program, str) else program.plan.defines
+        values = " ".join(f"{name}={value}" for name, value in took.items())
         name = f"{job.path.name.partition('.')[0]} {values}"
+        if name in sides:  # a variant sets what was asked for
+            continue
         side = program if isinstance(program, str) else _verified(case, program)
         if isinstance(side, str):
             print(f"{case.kernel} {name}: {side}", flush=True)
         else:
-            sides.append((name, side))
+            sides[name] = side
     libraries = list(_libraries(case, baselines))
+    candidates = list(sides.items())
     rows: list[tuple[float, str]] = []
-    for start in range(0, max(1, len(sides)), SIDES):
-        rows += _timed(case, libraries + sides[start : start + SIDES])
+    for start in range(0, max(1, len(candidates)), SIDES):
+        rows += _timed(case, libraries + candidates[start : start + SIDES])
     for median_us, name in sorted(rows):
         print(f"{case.kernel} {median_us:.3f} us {name}", flush=True)
 

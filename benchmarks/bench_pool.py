@@ -1,4 +1,4 @@
-"""Print one sweep and one search on 1, 2, 4 and 8 GPUs of this machine, by workers and by Ray.
+"""Print one sweep and one search on 1, 2 and more GPUs of this machine, by workers and by Ray.
 
     python benchmarks/bench_pool.py [--gpus 1,2,4] [--count 240] [--json FILE] [--sim]
 
@@ -81,7 +81,7 @@ def main() -> None:
     settings = replace(settings_from_environment(), claude=None, gpu_idle_s=0.0)
     bench = PoolBench(options, settings)
     try:
-        for gpus in map(int, options.gpus.split(",")):
+        for gpus in options.gpus:
             for way, opened in (("local", local_places), ("ray", ray_places)):
                 began = time.monotonic()
                 try:
@@ -95,6 +95,7 @@ def main() -> None:
     except KeyboardInterrupt:
         bench.failed.append("interrupted")
     finally:
+        _keep(bench)
         print(_document(bench), flush=True)
     sys.exit(1 if bench.failed else 0)
 
@@ -233,18 +234,35 @@ def _ended(number: int, _frame: object) -> None:
     sys.exit(128 + number)
 
 
+def _number(text: str) -> int:
+    """Return a whole number of at least 1."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("it is 1 or more")
+    return number
+
+
+def _numbers(text: str) -> list[int]:
+    """Return the whole numbers of a list with commas."""
+    return [_number(part) for part in text.split(",")]
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--gpus", default="1,2,4", help="how many, one row for each way")
-    parser.add_argument("--count", type=int, default=240, help="candidates of a sweep")
+    parser.add_argument(
+        "--gpus", type=_numbers, default="1,2,4", help="how many, one row for each way"
+    )
+    parser.add_argument("--count", type=_number, default=240, help="candidates of a sweep")
     parser.add_argument("--kernel", help="kernel id; one for which kopt writes kernels itself")
-    parser.add_argument("--under-way", type=int, default=3, help="evaluations at once for a GPU")
+    parser.add_argument("--under-way", type=_number, default=3, help="evaluations at once a GPU")
     parser.add_argument("--search", type=int, default=16, help="evaluations of a search; 0: none")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--sim", action="store_true", help="on simulators")
     options = parser.parse_args()
+    if options.json is not None and not options.json.absolute().parent.is_dir():
+        parser.error(f"--json: there is no folder {options.json.absolute().parent}")
     options.kernel = options.kernel or (SMALL_KERNEL if options.sim else KERNEL)
     return options
 

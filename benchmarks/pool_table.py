@@ -48,14 +48,8 @@ class PoolRow:
     """With the first row; None for that itself."""
 
 
-def row_of(
-    way: str,
-    gpus: int,
-    outcome: SweepOutcome,
-    kill: KillFigures | None = None,
-    agreement: AgreementCount | None = None,
-) -> PoolRow:
-    """Return the figures of a sweep."""
+def row_of(way: str, gpus: int, outcome: SweepOutcome) -> PoolRow:
+    """Return the figures of a sweep, without what was killed and compared."""
     waits = [one.found.elapsed_s - one.found.gpu_seconds for one in outcome.done] or [0.0]
     gpu_s = sum(one.found.gpu_seconds for one in outcome.done)
     return PoolRow(
@@ -69,8 +63,6 @@ def row_of(
         repeated=outcome.repeated,
         twice=outcome.twice,
         passed=sum(one.found.status == "passed" for one in outcome.done),
-        kill=kill,
-        agreement=agreement,
     )
 
 

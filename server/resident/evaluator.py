@@ -24,6 +24,7 @@ from kopt.tools.remote.link import BEAT_S
 from kopt.tools.remote.wire import REMEMBERED_BYTES, FrameReader, FrameWriter
 from kopt.tools.resident.greeting import CallerStatus, EvaluatorStatus
 
+from .quiet import Quiet
 from .shared_gpu import SharedGpu
 from .turns import Visitor
 
@@ -120,20 +121,25 @@ class ResidentEvaluator:
     def serve(self) -> None:
         """Serve callers until none has come for the idle time, or the evaluator was stopped."""
         doors = {door.listener.fileno(): door for door in self._doors}
-        left_s: float | None = self._idle_s
+        quiet, is_idle = Quiet(self._idle_s), True
         while True:
-            ready, _, _ = select.select([*doors, self._changed], (), (), left_s)
+            wait_s = quiet.wait_s if is_idle else None
+            ready, _, _ = select.select([*doors, self._changed], (), (), wait_s)
             if self._changed in ready:
                 os.read(self._changed, 4096)
             for number in ready:
                 if number in doors:
                     self._let_in(doors[number])
+            if ready:
+                quiet.is_broken()
+            due = None if ready else quiet.is_over()
             with self._lock:
                 is_idle = not self._visitors
-                if is_idle and (self._is_stopping or not ready):
+                if is_idle and (self._is_stopping or due == "end"):
                     self._retire()
                     return
-            left_s = self._idle_s if is_idle else None
+            if due == "rest":
+                threading.Thread(target=self._gpu.rest, daemon=True).start()
 
     def retire(self) -> None:
         """Serve no new caller: the next evaluator may be there for them."""
@@ -242,10 +248,7 @@ class ResidentEvaluator:
         finally:
             with self._lock:
                 del self._visitors[visitor]
-                is_idle = not self._visitors and not self._is_stopping
             self._wake()
-            if is_idle:
-                self._gpu.rest()
 
     def _retire(self) -> None:
         """`retire` with the lock held."""

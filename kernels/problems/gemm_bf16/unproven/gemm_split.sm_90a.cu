@@ -8,7 +8,7 @@ tensor_maps:
   weight_tiles: {tensor: weight, box: "COLUMNS, 64", swizzle: 128}
 variants:
   - when: M <= 8 and N <= 4224
-    set: {ROWS: 8, COLUMNS: 32, RANKS: 1, RING_KB: 110}
+    set: {ROWS: 8, COLUMNS: 32, RANKS: 1, RING_KB: 190}
     launch: [{kernel: gemm_split, grid: "ceil_div(N, COLUMNS) * RANKS", cluster: RANKS, block: "128 * ceil_div(COLUMNS, 64) + 32", smem: 1024 * RING_KB + 1792, pdl: true, args: [x_tiles, weight_tiles, out, M, N, K]}]
   - when: M <= 16 and N <= 4224
     set: {ROWS: 16, COLUMNS: 32, RANKS: 1, RING_KB: 110}
@@ -46,9 +46,10 @@ variants:
 // other pairs give is dropped. With 17 rows of x and more that would read x too often: there two
 // blocks of a cluster share out k, and their sums meet in distributed shared memory.
 // All sums are fp32, added in the order of chunks and ranks.
-// The last warp loads: weights before it waits for the kernel before, as they are static. A ring of
-// 110 KB leaves the next launch room to load beside this one; where there is more to read, the
-// bytes under way count for more. TMA fills with zeros beyond the ends of M, N and K.
+// The last warp loads: weights before it waits for the kernel before, as they are static. A ring
+// takes most of an SM's shared memory: two of half the size let the next launch load beside this
+// one, and were slower wherever both were measured. TMA fills with zeros beyond the ends of M, N and
+// K.
 
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>

@@ -28,7 +28,7 @@ variants:
         pdl: true
         args: [x_tiles, x_scales, weight_tiles, weight_scale, out, M, N, K]
   - when: "true"
-    set: {ROWS: 128, GROUPS: 2, RING_KB: 98}
+    set: {ROWS: 128, GROUPS: 2, RING_KB: 98, BLOCKS: 96}
     launch:
       - kernel: gemm_fp8_split
         grid: ceil_div(N, 64 * GROUPS) * max(1, min(8, BLOCKS // ceil_div(N, 64 * GROUPS)))

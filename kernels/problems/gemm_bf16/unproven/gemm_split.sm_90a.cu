@@ -38,18 +38,17 @@ variants:
     set: {ROWS: 128, COLUMNS: 112, RANKS: 1}
     launch: [{kernel: gemm_split, grid: "ceil_div(N, COLUMNS) * RANKS", cluster: RANKS, block: "128 * ceil_div(COLUMNS, 64) + 32", smem: 1024 * RING_KB + 1792, pdl: true, args: [x_tiles, weight_tiles, out, M, N, K]}]
 */
-// Mapping: operands change places, so that columns of out are the 64 rows of wgmma and the rows of x
-// its columns: a product costs what its rows of x need, 8 at least. A block owns COLUMNS of out, so
-// many that there are about as many blocks as SMs (132), and reads its weights from one end of k to the other:
-// none waits for another, and nothing but x is read twice. Where COLUMNS are fewer than 64, several
-// chunks of k lie on top of one another in these 64 rows, each meets its own rows of x, and what
-// other pairs give is dropped. With 17 rows of x and more that would read x too often: there two
-// blocks of a cluster share out k, and their sums meet in distributed shared memory.
+// Mapping: operands change places: columns of out are the 64 rows of wgmma, rows of x its columns. A
+// product costs what its rows of x need, 8 at least. A block owns COLUMNS of out, so many that there
+// are about as many blocks as SMs (132), and reads its weights from one end of k to the other: none
+// waits for another, and nothing but x is read twice. Where COLUMNS are fewer than 64, several chunks
+// of k lie on top of one another in these 64 rows, each meets its own rows of x, and what other pairs
+// give is dropped. With 17 rows of x and more that would read x too often: there two blocks of a
+// cluster share out k, and their sums meet in distributed shared memory.
 // All sums are fp32, added in the order of chunks and ranks.
 // The last warp loads: weights before it waits for the kernel before, as they are static. A ring
-// takes most of an SM's shared memory: two of half the size let the next launch load beside this
-// one, and were slower wherever both were measured. TMA fills with zeros beyond the ends of M, N and
-// K.
+// takes most of an SM's shared memory: two of half the size let the next launch load beside this one,
+// and were slower wherever both were measured. TMA fills with zeros beyond the ends of M, N and K.
 
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
@@ -59,13 +58,13 @@ variants:
 
 #include <cstdint>
 
-constexpr int CHUNK = 64;                               // of k, 128 bytes
-constexpr int PACK = COLUMNS < 64 ? 64 / COLUMNS : 1;   // chunks of k that fill the 64 rows of wgmma
+constexpr int CHUNK = 64;                              // of k, 128 bytes
+constexpr int PACK = COLUMNS < 64 ? 64 / COLUMNS : 1;  // chunks of k that fill the rows of wgmma
 constexpr int STEP = CHUNK * PACK, GROUPS = (COLUMNS + 63) / 64, CONSUMERS = 128 * GROUPS;
 constexpr int X_ROWS = ROWS * PACK;
 constexpr int X_BYTES = X_ROWS * CHUNK * 2, WEIGHT_BYTES = COLUMNS * STEP * 2;
 constexpr int STAGES = RING_KB * 1024 / (X_BYTES + WEIGHT_BYTES);
-constexpr int PART = X_ROWS < 64 ? X_ROWS : 64, PARTS = X_ROWS / PART;  // rows of x of one instruction
+constexpr int PART = X_ROWS < 64 ? X_ROWS : 64, PARTS = X_ROWS / PART;  // rows of one instruction
 constexpr int PITCH = COLUMNS + 4;  // of sums in shared memory, which then meet no bank twice
 
 struct Shared {
@@ -153,8 +152,8 @@ __device__ __forceinline__ void load_x(Shared& s, const CUtensorMap* x, int stag
                       step * STEP + i * CHUNK, 0);
 }
 
-__device__ __forceinline__ void load_weight(Shared& s, const CUtensorMap* weight, int stage, int step,
-                                            int column) {
+__device__ __forceinline__ void load_weight(Shared& s, const CUtensorMap* weight, int stage,
+                                            int step, int column) {
   kopt::mbarrier_arrive_expect_tx(&s.full[stage], X_BYTES + WEIGHT_BYTES);
 #pragma unroll
   for (int i = 0; i < PACK; ++i)
@@ -234,7 +233,8 @@ extern "C" __global__ void __launch_bounds__(CONSUMERS + 32)
   __syncthreads();
   kopt::griddepcontrol_launch_dependents();
   const int steps = (K + STEP - 1) / STEP, first = steps * rank / RANKS;
-  const int end = steps * (rank + 1) / RANKS, column = static_cast<int>(blockIdx.x) / RANKS * COLUMNS;
+  const int end = steps * (rank + 1) / RANKS;
+  const int column = static_cast<int>(blockIdx.x) / RANKS * COLUMNS;
   if (threadIdx.x >= CONSUMERS) {
     if (threadIdx.x == CONSUMERS) load(s, &x_tiles, &weight_tiles, first, end, column);
   } else {

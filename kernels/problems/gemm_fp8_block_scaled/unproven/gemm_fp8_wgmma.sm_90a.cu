@@ -180,8 +180,8 @@ __device__ __forceinline__ void wait() {
 }
 
 // Adds what a step that has ended gave, times its scales, and hands its stage back.
-__device__ __forceinline__ void add(float (&sums)[SUMS], const float (&d)[SUMS], Shared& s, Step step,
-                                    int row) {
+__device__ __forceinline__ void add(float (&sums)[SUMS], const float (&d)[SUMS], Shared& s,
+                                    Step step, int row) {
   const float first = s.x_scale[step.stage][row] * step.scale;
   const float second = s.x_scale[step.stage][row + 8] * step.scale;
   __syncwarp();

@@ -129,18 +129,6 @@ def load_oracle(problem: Problem) -> Oracle:
     return oracle
 
 
-def prepare_oracle(problem: Problem) -> None:
-    """Load the oracle of `problem` and import what it computes with, torch for a graph.
-
-    Raises:
-        KoptError: As the oracle will where it is used.
-    """
-    owner = getattr(load_oracle(problem).make_inputs, "__self__", None)
-    prepare: Callable[[], object] | None = getattr(owner, "prepare", None)
-    if prepare is not None:
-        prepare()
-
-
 def load_steps(problem: Problem) -> Steps | None:
     """Return the module steps.py of `problem`, loaded by path; None if it has none.
 

@@ -15,7 +15,7 @@ from kopt.kernels.case import Case
 from kopt.kernels.case_inputs import drawn_regimes, regimes_left_out
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
-from kopt.kernels.oracle import load_oracle, prepare_oracle
+from kopt.kernels.oracle import load_oracle
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.source_screen import screen_source
 from kopt.kernels.status import Status
@@ -121,7 +121,7 @@ def _told(case: Case, result: BatchResult) -> BatchResult:
 def _build(
     request: CheckRequest, plans: CheckPlans, device: Device, settings: Settings
 ) -> tuple[CompileResult, ExecutionOutcome | None]:
-    """Compile, while the device prepares the named workload, and the oracle what it imports."""
+    """Compile, while the device prepares the named workload in a thread of its own."""
     compile_request = CompileRequest(
         case=request.case, archs=(request.arch,), compiler=request.compiler
     )
@@ -130,9 +130,8 @@ def _build(
     if plan is None or screen_source(request.case.candidate):
         return compile_candidate(compile_request, settings), None
     program = Program(request.case.candidate, request.case.problem, plan, arch=request.arch)
-    with thread_pool(2, "prepare") as pool:
+    with thread_pool(1, "prepare") as pool:
         preparing = pool.submit(device.prepare, program)
-        pool.submit(prepare_oracle, request.case.problem)  # what fails is raised where it is used
         compiled = compile_candidate(compile_request, settings)
         return compiled, preparing.result()
 

@@ -1,6 +1,5 @@
 """The whole stage over a fake compiler and a fake device."""
 
-import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
-from kopt.kernels.problem import Problem
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.tools.check import stage
@@ -82,27 +80,6 @@ def test_a_right_candidate_passes_on_its_whole_domain(
     assert (result.kernel, result.device) == ("synthetic_b16xh64", "numpy")
     assert [check.workload for check in result.workloads] == ["b8xh64", "b16xh64"]
     assert CheckResult.model_validate_json(result.model_dump_json(by_alias=True)) == result
-
-
-def test_the_oracle_gets_ready_while_the_compiler_is_at_work(
-    request_: CheckRequest,
-    settings: Settings,
-    compiler: FakeCompiler,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    ready = threading.Event()
-
-    def prepare(problem: Problem) -> None:
-        ready.set()
-        raise ToolError(f"{problem.name}: what fails here is met again")
-
-    def compiled(request: CompileRequest, settings: Settings) -> CompileResult:
-        assert ready.wait(60.0)
-        return compiler(request, settings)
-
-    monkeypatch.setattr(stage, "prepare_oracle", prepare)
-    monkeypatch.setattr(stage, "compile_candidate", compiled)
-    assert check_candidate(request_, NumpyDevice(), settings).status is Status.PASSED
 
 
 @pytest.mark.usefixtures("compiler")

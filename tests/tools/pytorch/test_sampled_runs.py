@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 
 from kopt.config.errors import ToolError
-from kopt.kernels.oracle import prepare_oracle
-from kopt.kernels.problem_loader import load_problem
-from kopt.tools.pytorch import oracle, sampled_runs
+from kopt.tools.pytorch import sampled_runs
 from kopt.tools.pytorch.graph import Ref
 from support.imported_graphs import Imported, node
-from support.tiny_problem import write_tiny_problem
 
 BOUND_S = 60.0
 MUCH = 1 << 21
@@ -109,20 +106,3 @@ def test_a_budget_has_the_same_bits_however_many_run_at_once(
     assert together.slack is not None
     np.testing.assert_array_equal(together.slack, alone.slack)
     np.testing.assert_array_equal(together.exact, alone.exact)
-
-
-def test_an_oracle_of_a_graph_imports_torch_when_it_is_prepared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    imported: list[bool] = []
-    monkeypatch.setattr(oracle, "load_torch", lambda: imported.append(True))
-    folder = write_tiny_problem(tmp_path)
-    prepare_oracle(load_problem(folder))
-    assert imported == []
-    (folder / "oracle.py").write_text(
-        "from kopt.tools.pytorch.oracle import imported_oracle\n"
-        "_oracle = imported_oracle(__file__)\n"
-        "make_inputs, expected = _oracle.make_inputs, _oracle.expected\n"
-    )
-    prepare_oracle(load_problem(folder))
-    assert imported == [True]

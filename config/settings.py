@@ -17,6 +17,7 @@ from .errors import ToolError
 from .passed_environment import NOT_FOR_CLIENTS, SERVER_VARIABLES, library_environment, looks_secret
 
 DEFAULT_BASE_URL = "https://api.anthropic.com"
+_WITHOUT_PLUGINS = ("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
 @dataclass(frozen=True)
@@ -194,7 +195,7 @@ def leave_out_pydantic_plugins(environment: MutableMapping[str, str] = os.enviro
 
     kopt has none, and the search takes longer the more is installed; a user's own word stays.
     """
-    environment.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    environment.setdefault(*_WITHOUT_PLUGINS)
 
 
 def color_is_refused(environment: Mapping[str, str] = os.environ) -> bool:
@@ -227,8 +228,15 @@ def all_variables() -> Mapping[str, str]:
 
 
 def client_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the environment for a coding agent that answers in a model's place: without keys."""
-    return {name: value for name, value in environment.items() if name not in NOT_FOR_CLIENTS}
+    """Return the environment for a coding agent that answers in a model's place: without keys.
+
+    What kopt has set for its own pydantic is left out, too.
+    """
+    return {
+        name: value
+        for name, value in environment.items()
+        if name not in NOT_FOR_CLIENTS and (name, value) != _WITHOUT_PLUGINS
+    }
 
 
 def server_variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -127,12 +127,13 @@ class ResidentEvaluator:
             ready, _, _ = select.select([*doors, self._changed], (), (), wait_s)
             if self._changed in ready:
                 os.read(self._changed, 4096)
+                quiet.begin_anew()
+            elif ready:
+                quiet.hear()
             for number in ready:
                 if number in doors:
                     self._let_in(doors[number])
-            if ready:
-                quiet.is_broken()
-            due = None if ready else quiet.is_over()
+            due = None if ready else quiet.due()
             with self._lock:
                 is_idle = not self._visitors
                 if is_idle and (self._is_stopping or due == "end"):
@@ -149,7 +150,7 @@ class ResidentEvaluator:
     def stop(self) -> None:
         """End once the last caller is gone."""
         self.retire()
-        self._wake()
+        self.wake()
 
     def end(self) -> None:
         """End now: hang up on all callers."""
@@ -159,7 +160,7 @@ class ResidentEvaluator:
         for connection in connections:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-        self._wake()
+        self.wake()
 
     def status(self) -> EvaluatorStatus:
         """Return how it is at this moment."""
@@ -226,7 +227,7 @@ class ResidentEvaluator:
         if is_late:
             caller.refuse()
             return
-        self._wake()
+        self.wake()
         try:
             caller.connection.settimeout(_SILENCE_S)
             caller.welcome()
@@ -248,7 +249,7 @@ class ResidentEvaluator:
         finally:
             with self._lock:
                 del self._visitors[visitor]
-            self._wake()
+            self.wake()
 
     def _retire(self) -> None:
         """`retire` with the lock held."""
@@ -257,7 +258,8 @@ class ResidentEvaluator:
                 door.retire()
             self._is_stopping = True
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Have `serve` look again who is there."""
         os.write(self._wakes, b"!")
 
 

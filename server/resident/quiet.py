@@ -4,6 +4,9 @@ A second worker's imports take seconds, and a timing waits until they are over. 
 callers have paused, not in the moment between two calls.
 """
 
+import math
+import time
+from collections.abc import Callable
 from typing import Literal
 
 PAUSE_S = 10.0
@@ -11,34 +14,41 @@ PAUSE_S = 10.0
 
 
 class Quiet:
-    """The time without a caller so far, counted in the two waits that it is made of."""
+    """The time without a caller."""
 
-    def __init__(self, idle_s: float | None) -> None:
+    def __init__(self, idle_s: float | None, clock: Callable[[], float] = time.monotonic) -> None:
         """Begin where nobody has been yet, so that there is no worker to stand beside.
 
         Args:
-            idle_s: Seconds without a caller after which the evaluator ends; None: never.
+            idle_s: Seconds after which the evaluator ends if it hears of nobody; None: never.
+            clock: Gives the time in seconds.
         """
-        self._idle_s = idle_s
-        self._has_rested = True
-        self._waited_s = 0.0
+        self._idle_s = math.inf if idle_s is None else idle_s
+        self._clock = clock
+        self._heard = clock()
+        self._rests_at = math.inf
 
     @property
     def wait_s(self) -> float | None:
-        """How long to wait for a caller until something is to be done; None: for ever."""
-        if self._has_rested:
-            return None if self._idle_s is None else self._idle_s - self._waited_s
-        return PAUSE_S if self._idle_s is None else min(PAUSE_S, self._idle_s)
+        """How long to wait for somebody until something is due; None: for ever."""
+        at = min(self._rests_at, self._heard + self._idle_s)
+        return None if at == math.inf else max(0.0, at - self._clock())
 
-    def is_broken(self) -> None:
-        """Begin anew: somebody came or left."""
-        self._has_rested = False
-        self._waited_s = 0.0
+    def hear(self) -> None:
+        """Put the end off: somebody is at a door, if only to ask how things are."""
+        self._heard = self._clock()
 
-    def is_over(self) -> Literal["rest", "end"]:
-        """Return what is due after `wait_s` seconds without a caller."""
-        if self._has_rested or (self._idle_s is not None and self._idle_s <= PAUSE_S):
+    def begin_anew(self) -> None:
+        """Put all off: a caller came or left."""
+        self.hear()
+        self._rests_at = self._heard + PAUSE_S
+
+    def due(self) -> Literal["rest", "end"] | None:
+        """Return what is to be done now, each time once."""
+        now = self._clock()
+        if now >= self._heard + self._idle_s:
             return "end"
-        self._has_rested = True
-        self._waited_s = PAUSE_S
-        return "rest"
+        if now >= self._rests_at:
+            self._rests_at = math.inf
+            return "rest"
+        return None

@@ -114,7 +114,7 @@ class SharedGpu:
                 _call(self._used, "abandon")
 
     def rest(self) -> None:
-        """Start the second workers of all devices; a caller in turn has it done when it leaves."""
+        """Start the second workers of all devices, unless a caller is in turn."""
         with self._opening:
             devices = list(self._devices.values())
         for device in devices:

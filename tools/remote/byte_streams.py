@@ -45,7 +45,7 @@ class _Reading(io.RawIOBase):
         return True
 
     def readinto(self, target: Buffer, /) -> int:
-        # More than a buffer is read for an array alone, all of it wanted: one wait for the whole
+        # More than a buffer is read at once only where all of it is wanted: one wait for the whole
         # piece, where each part of it would wait for the interpreter's lock among busy threads.
         is_wanted = memoryview(target).nbytes > _BUFFER_BYTES
         if is_wanted and isinstance(self._connection, socket.socket):

@@ -24,7 +24,7 @@ def open_resident(
         name: `cuda:0` and so on.
         settings: Of this process; `gpu_idle_s` says whether an evaluator is started.
         show: Told of waiting.
-        has_spare: As in `open_device`; once its first caller has gone, an evaluator has one anyway.
+        has_spare: As in `open_device`; where nobody has called for a while one is there anyway.
 
     Raises:
         SetupError: There is no such GPU here, or no evaluator can start.

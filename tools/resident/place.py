@@ -10,6 +10,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from kopt.config.files import content_hash, ensure_trusted_folder
@@ -70,7 +71,7 @@ def place_of(device: str, settings: Settings) -> ResidentPlace:
         SetupError: The folder cannot be written, or others can write to it.
     """
     parts = (
-        code_stamp(),
+        _own_code(),
         _boot_id(),
         sys.executable,
         python_path(),
@@ -88,6 +89,12 @@ def place_of(device: str, settings: Settings) -> ResidentPlace:
 def all_places(settings: Settings) -> list[ResidentPlace]:
     """Return where evaluators listen, or have listened before they were killed."""
     return [ResidentPlace(path) for path in sorted(_folder(settings).glob(f"cuda-*-*{_SUFFIX}"))]
+
+
+@cache
+def _own_code() -> str:
+    """Return what names the code of this process, as it lay there when it was first asked for."""
+    return code_stamp()
 
 
 def _folder(settings: Settings) -> Path:

@@ -68,7 +68,7 @@ def test_no_more_run_at_once_than_fit() -> None:
     assert most == [2]
 
 
-def test_a_run_that_fails_ends_the_others() -> None:
+def test_the_error_of_a_run_is_raised() -> None:
     def run(seed: int) -> int:
         if seed == 1:
             raise ToolError("it fails")

@@ -42,9 +42,9 @@ from kopt.tools.devices.device import Program
 from kopt.tools.devices.timer import LibrarySide, Side, TimingFailure, as_timer
 
 SIDES = 16
-"""Of candidates in one session; the library paths are in each."""
+"""How many candidates share a session; the library paths are in each."""
 COMPILERS = 12
-"""Compiler processes at once."""
+"""How many compilers run at once."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class RayHead:
     def __init__(self, address: str, pid: int) -> None:
         """Keep what is known of it."""
         self.address = address
-        """HOST:PORT."""
+        """The address of the head, HOST:PORT."""
         self.pid = pid
         """The process that all others are below."""
 

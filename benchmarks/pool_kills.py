@@ -49,7 +49,7 @@ class KilledProcess:
 
     pid: int
     at_s: float
-    """By the monotonic clock."""
+    """When, in seconds of the monotonic clock."""
 
 
 def choose_victim(
@@ -85,17 +85,17 @@ def processes_below(pid: int, mark: str) -> list[ProcessFacts]:
 
 
 class Killing:
-    """Kills one process below another, as soon as there is one of its kind."""
+    """A thread that kills one process below another, as soon as there is one of its kind."""
 
     def __init__(self, root: int, mark: str, preferred: Collection[int] = ()) -> None:
-        """Kill nothing yet."""
+        """Say what to kill; nothing is killed yet."""
         self._root, self._mark, self._preferred = root, mark, preferred
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._kill, name="killing", daemon=True)
         self._killed: KilledProcess | None = None
 
     def begin(self) -> None:
-        """Do it, beside what goes on."""
+        """Kill the process, beside what goes on."""
         self._thread.start()
 
     def end(self) -> KilledProcess | None:
@@ -148,7 +148,7 @@ def away_and_back(
 
 
 class PoolWatch:
-    """Looks at a pool a few times a second, over a connection of its own."""
+    """A watcher that looks at a pool a few times a second, over a connection of its own."""
 
     def __init__(self, address: str, settings: Settings) -> None:
         """Look from now on; return once the pool was seen, or cannot be."""

@@ -37,9 +37,9 @@ class RowPlaces:
     root: int
     """The process below which one is killed."""
     first_workers: frozenset[int]
-    """Of the first device; empty where that is not known."""
+    """The worker processes of the first device; empty where they are not known."""
     address: str = ""
-    """Of the pool; "" without one."""
+    """The address of the pool; "" without one."""
 
     @property
     def under_way_factor(self) -> int:
@@ -49,13 +49,13 @@ class RowPlaces:
 
 @dataclass(frozen=True)
 class RowWish:
-    """What is opened."""
+    """What is to be opened for a row."""
 
     gpus: int
     settings: Settings
     on_sim: bool
     kernel: str
-    """Of the first evaluations."""
+    """The kernel of the first evaluations."""
 
 
 @contextmanager

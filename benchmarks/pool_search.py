@@ -31,7 +31,7 @@ _END_OF_SEARCH = EventKind.FINAL_CHECK
 
 
 class SearchIsLeft(KeyboardInterrupt):
-    """Leaves a run as Ctrl-C does, paused."""
+    """An interruption that leaves a run paused, as Ctrl-C does."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class SearchFigures:
     wall_s: float
     evaluations: int
     twice: int
-    """Results beyond the first of a candidate at a level."""
+    """How many results came beyond the first of a candidate at a level."""
     requeued: int
-    """Evaluations begun anew, because the machine failed under them."""
+    """How many evaluations were begun anew, because the machine failed under them."""
     best: str
     """The leader: its number, file and tune values."""
     speed: str
@@ -53,7 +53,7 @@ class SearchFigures:
     start_ratio: float | None
     """How many times as fast as the start it is."""
     timings: int
-    """Evaluations with pairs."""
+    """How many evaluations were timed in pairs."""
     by_gpu: tuple[int, ...]
     """How many name each GPU that was used: candidate and baseline of one were timed there."""
 

@@ -33,7 +33,7 @@ class SweepPlace:
 
     site: EvaluationSite
     number: int
-    """Of the device, from 0."""
+    """The number of the device, from 0."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class SweptCandidate:
     found: Evaluation
     place: int
     began_s: float
-    """By the monotonic clock, as is its end."""
+    """When it began, in seconds of the monotonic clock, as is its end."""
     ended_s: float
 
 
@@ -56,16 +56,16 @@ class SweepOutcome:
     took_s: float = 0.0
     done: list[SweptCandidate] = field(default_factory=list[SweptCandidate])
     repeated: int = 0
-    """Evaluations that the machine failed under, so that they were begun anew."""
+    """How many evaluations the machine failed under, so that they were begun anew."""
 
     @property
     def lost(self) -> int:
-        """Candidates without a result."""
+        """How many candidates have no result."""
         return self.wanted - len({one.candidate for one in self.done})
 
     @property
     def twice(self) -> int:
-        """Results beyond the first of a candidate."""
+        """How many results came beyond the first of a candidate."""
         return len(self.done) - len({one.candidate for one in self.done})
 
 
@@ -126,12 +126,12 @@ def _again_and_again(choices: Sequence[Choice]) -> Iterator[Choice]:
 
 
 class PoolSweep:
-    """Evaluates jobs from several threads."""
+    """A sweep that evaluates its jobs from several threads."""
 
     def __init__(
         self, jobs: Sequence[EvaluationJob], at: int = 0, then: Callable[[], None] | None = None
     ) -> None:
-        """Evaluate nothing yet; `then` is called once when `at` are done."""
+        """Say what to evaluate, nothing yet; `then` is called once when `at` are done."""
         self._jobs, self._at, self._then = jobs, at, then
         self._turn = threading.Lock()  # of the outcome
         self._outcome = SweepOutcome(wanted=len(jobs))

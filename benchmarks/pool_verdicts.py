@@ -46,16 +46,16 @@ class AgreementCount:
 
     compared: int
     within: int
-    """Agree within their intervals."""
+    """How many agree within their intervals."""
     widened: int
-    """Agree within their intervals and noise floors."""
+    """How many agree within their intervals and noise floors."""
     same_verdict: int
     opposite: int
-    """Faster here and slower there."""
+    """How many are faster here and slower there."""
     largest_percent: float
-    """The largest difference of two speeds, percent."""
+    """The largest difference of two speeds, in percent."""
     not_compared: int
-    """Timed against another baseline, or passed in one of both only."""
+    """How many were timed against another baseline, or passed in one of both only."""
 
 
 def read_evaluation(candidate: int, found: Evaluation, artifacts: ArtifactStore) -> SpeedReading:

@@ -1,4 +1,4 @@
-"""The same search on some GPUs: `kopt run` without models, with one seed; for `bench_pool.py`.
+"""`bench_pool.py` has the same search done on some GPUs: `kopt run` without models, with one seed.
 
 The search is left before its winner would be proven: that takes one GPU, however many there are.
 Nothing is remembered from one search to the next, but for what was compiled.

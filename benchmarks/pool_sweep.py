@@ -1,4 +1,4 @@
-"""The same candidates evaluated on some GPUs, several at a time; for `bench_pool.py`.
+"""`bench_pool.py` has the same candidates evaluated here on some GPUs, several at a time.
 
 An evaluation is what a search makes of a swept value: compile, quick check, 100 pairs against the
 baseline, by the code that `kopt run` calls. None takes times over from another one. Sources differ

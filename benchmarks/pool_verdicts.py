@@ -36,7 +36,7 @@ class SpeedReading:
     floor: float = 0.0
     """The least log ratio that was told from none in the same measurement."""
     unit: str = ""
-    """What it was compared with."""
+    """The baseline that the candidate was compared with."""
     verdict: Verdict | None = None
 
 

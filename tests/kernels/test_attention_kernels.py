@@ -93,7 +93,7 @@ def test_other_shapes_that_the_kernel_claims_are_right(
         ("min(end - begin, all)", "end - begin"),
         ("  sums.weight *= shrink;\n", ""),
         ("start ? 0 : begin + all > end ? 1", "start ? 1 : begin + all > end ? 0"),
-        ("((tile + 1) * blocks - 1) / tiles", "tile * blocks / tiles"),
+        ("((tile + 1) * n - 1) / tiles", "tile * n / tiles"),
         ("  __syncthreads();\n  for", "  for"),
         ("  __syncthreads();\n}", "}"),
         ("  kopt::griddepcontrol_wait();\n  for", "  for"),

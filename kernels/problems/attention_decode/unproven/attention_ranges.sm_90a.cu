@@ -53,7 +53,6 @@ struct Sums {
   float largest, weight;  // of query head g; `weight` counts the tokens of this lane alone
   float value[8][4];      // columns 8 g + j and 64 + 8 g + j of query heads 2 t, 2 t + 1
 };
-
 // Of each warp: sums of values, and largest logit with the sum of weights.
 struct Shared { float value[WARPS][HEADS][D]; float2 scales[WARPS][HEADS]; };
 
@@ -193,11 +192,9 @@ INLINE size_t part_at(int block_and_head, int place, int g) {
   return (static_cast<size_t>(block_and_head) * PLACES + place) * HEADS + g;
 }
 
-// The first tile of range `block`, of `blocks` that share `tiles`; and the range of a tile.
+// The first tile of range `block`, of `blocks` that share `tiles`; the range of a tile, of `n`.
 INLINE int range_start(long long block, int blocks, int tiles) { return block * tiles / blocks; }
-INLINE int range_of(long long tile, int blocks, int tiles) {
-  return ((tile + 1) * blocks - 1) / tiles;
-}
+INLINE int range_of(long long tile, int n, int tiles) { return ((tile + 1) * n - 1) / tiles; }
 
 INLINE int tokens_of(const int* kv_indptr, const int* last, int b, int P) {
   return (kv_indptr[b + 1] - kv_indptr[b] - 1) * P + last[b];

@@ -236,10 +236,9 @@ def _ended(number: int, _frame: object) -> None:
 
 def _number(text: str) -> int:
     """Return a whole number of at least 1."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("it is 1 or more")
-    return number
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number from 1 on, not {text!r}")
+    return int(text)
 
 
 def _numbers(text: str) -> list[int]:

@@ -122,9 +122,12 @@ def _submit(
 
 
 def _execute(shared: SharedCase, run: Run, device: OrderedDevice, number: int) -> JudgedRun:
-    report = execute_run(shared, run, device.run_device(number))
-    if report.status is not Status.PASSED:
-        device.note_failure(number)
+    try:
+        report = execute_run(shared, run, device.run_device(number))
+        if report.status is not Status.PASSED:
+            device.note_failure(number)
+    finally:
+        device.end(number)
     return report
 
 

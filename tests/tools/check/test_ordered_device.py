@@ -1,9 +1,11 @@
 """Runs of one check on one device: what lies behind a failed run is not executed."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from kopt.config.gpu_specs import gpu_for_arch
 from kopt.kernels.status import Status
 from kopt.tools.check.ordered_device import OrderedDevice, RunNotNeeded
 from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest, Program
@@ -48,3 +50,21 @@ def test_a_run_with_wrong_outputs_ends_those_behind_it(request_: ExecutionReques
     ordered.note_failure(0)
     with pytest.raises(RunNotNeeded):
         ordered.run_device(1).execute(request_)
+
+
+def test_a_gpu_executes_runs_in_their_order(request_: ExecutionRequest) -> None:
+    device = NumpyDevice(status=Status.LAUNCH_ERROR, gpu=gpu_for_arch("sm_90a"))
+    ordered = OrderedDevice(device)
+    with ThreadPoolExecutor(1) as threads:
+        second = threads.submit(ordered.run_device(1).execute, request_)
+        assert ordered.run_device(0).execute(request_).status is Status.LAUNCH_ERROR
+        assert isinstance(second.exception(), RunNotNeeded)
+    assert len(device.requests) == 1
+
+
+def test_a_run_that_executes_nothing_lets_the_others_have_the_gpu(
+    request_: ExecutionRequest,
+) -> None:
+    ordered = OrderedDevice(NumpyDevice(status=Status.TIMEOUT, gpu=gpu_for_arch("sm_90a")))
+    ordered.end(0)
+    assert ordered.run_device(1).execute(request_).status is Status.TIMEOUT

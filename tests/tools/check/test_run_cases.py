@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kopt.config.gpu_specs import gpu_for_arch
 from kopt.config.settings import Settings
 from kopt.kernels.case import Case
 from kopt.kernels.case_inputs import SINGLE_REGIMES
@@ -179,6 +180,12 @@ def test_the_report_is_the_first_failing_case_whichever_ends_first(
     assert one.mismatch == many.mismatch
     assert one.mismatch is not None
     assert one.mismatch.index == (0, 0)
+
+
+def test_a_kernel_that_hangs_has_a_gpu_for_one_run(problem: Problem, settings: Settings) -> None:
+    device = NumpyDevice(status=Status.TIMEOUT, gpu=gpu_for_arch("sm_90a"))
+    result = run_cases(_batch(problem, "full"), device, replace(settings, jobs=8))
+    assert (result.status, len(device.requests)) == (Status.TIMEOUT, 1)
 
 
 def test_counters_are_those_of_the_named_workload(problem: Problem, settings: Settings) -> None:

@@ -9,13 +9,15 @@ from pathlib import Path
 from .errors import ToolError
 
 
-def seconds(name: str, environment: Mapping[str, str]) -> float:
-    """Return a variable that is a number of seconds; 0 if it is not set.
+def seconds(name: str, environment: Mapping[str, str], unset: float = 0.0) -> float:
+    """Return a variable that is a number of seconds; `unset` if it is not set, or empty.
 
     Raises:
         ToolError: It is no number, or negative.
     """
-    text = environment.get(name, "").strip() or "0"
+    text = environment.get(name, "").strip()
+    if not text:
+        return unset
     if not re.fullmatch(r"\d+(\.\d+)?", text):
         raise ToolError(f"{name} is {text!r}; it must be a number of seconds, 0 or more")
     return float(text)

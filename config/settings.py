@@ -18,6 +18,8 @@ from .passed_environment import NOT_FOR_CLIENTS, SERVER_VARIABLES, library_envir
 
 DEFAULT_BASE_URL = "https://api.anthropic.com"
 _WITHOUT_PLUGINS = ("PYDANTIC_DISABLE_PLUGINS", "__all__")
+RESIDENT_IDLE_S = 600.0
+"""How long a resident evaluator stays without a caller unless somebody says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +75,8 @@ class Settings:
     sandbox: str = "auto"
     """KOPT_SANDBOX: auto, bubblewrap, landlock or plain; anything but auto must be available."""
     gpu_idle_s: float = 0.0
-    """KOPT_GPU_IDLE_S: how long a GPU's resident evaluator stays without a caller; 0: calls start
-    none, and use one only if `kopt gpu start` has."""
+    """KOPT_GPU_IDLE_S, default 600: how long a GPU's resident evaluator stays without a caller; 0:
+    calls start none, and use one only if `kopt gpu start` has."""
     remote_python: str | None = None
     """KOPT_REMOTE_PYTHON: the Python on the machine of a device `ssh://...`; None: venv/bin/python
     in kopt's folder there, else python3."""
@@ -171,7 +173,7 @@ def settings_from_environment(environment: Mapping[str, str] = os.environ) -> Se
         jobs=int(jobs_text) if jobs_text else len(os.sched_getaffinity(0)),
         sandbox=sandbox,
         without_sources=names(environment.get("KOPT_WITHOUT_SOURCES", "")),
-        gpu_idle_s=seconds("KOPT_GPU_IDLE_S", environment),
+        gpu_idle_s=seconds("KOPT_GPU_IDLE_S", environment, RESIDENT_IDLE_S),
         remote_python=environment.get("KOPT_REMOTE_PYTHON") or None,
         device_token_file=optional_path(environment.get("KOPT_DEVICE_TOKEN_FILE")),
         ssh_agent=environment.get("SSH_AUTH_SOCK") or None,

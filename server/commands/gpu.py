@@ -19,9 +19,10 @@ Examples:
 
 \b
 A resident evaluator keeps what a call on a GPU starts with: worker processes, torch,
-FlashInfer, CUDA contexts. Check, bench, profile, step, run and serve use it where
-there is one; a promotion never does. With KOPT_GPU_IDLE_S=600 set, the first call
-starts it. Start, status and stop take --json. More: docs/resident.md."""
+FlashInfer, CUDA contexts. The first call on a GPU starts it, and check, bench,
+profile, step, run and serve use it; a promotion never does. It ends after 600 s
+without a caller, or KOPT_GPU_IDLE_S; with KOPT_GPU_IDLE_S=0 calls start none.
+Start, status and stop take --json. More: docs/resident.md."""
 
 command = LazyGroup(
     COMMANDS,

@@ -4,12 +4,12 @@ import click
 from rich.text import Text
 
 from kopt.config.errors import ToolError
+from kopt.config.settings import RESIDENT_IDLE_S
 from kopt.server.exits import ExitCode
 from kopt.server.session import Session, command_body
 from kopt.server.views.tables import NOTHING, View, grid
 from kopt.tools.gpu.discovery import find_gpu, require_worker_modules
 from kopt.tools.resident.control import ResidentEvaluators, ask_evaluators
-from kopt.tools.resident.open_resident import IDLE_S
 from kopt.tools.resident.place import place_of
 from kopt.tools.resident.starting import start_evaluator
 
@@ -22,7 +22,8 @@ _DEVICE = "cuda:0"
     "--idle",
     type=click.FloatRange(min=1),
     metavar="SECONDS",
-    help=f"How long it stays without a caller.  [default: KOPT_GPU_IDLE_S, else {IDLE_S:g}]",
+    help="How long it stays without a caller.  [default: KOPT_GPU_IDLE_S, else"
+    f" {RESIDENT_IDLE_S:g}]",
 )
 @command_body(uses_home=False)
 def start(session: Session, device: str, idle: float | None) -> int:
@@ -30,7 +31,7 @@ def start(session: Session, device: str, idle: float | None) -> int:
     name = find_gpu(device).name
     require_worker_modules()
     place = place_of(name, session.settings)
-    start_evaluator(place, idle or session.settings.gpu_idle_s or IDLE_S)
+    start_evaluator(place, idle or session.settings.gpu_idle_s or RESIDENT_IDLE_S)
     found = ask_evaluators(session.settings, "status", name)
     session.show(found, evaluators_view(found))
     return ExitCode.PASSED

@@ -49,6 +49,14 @@ def test_pydantic_looks_for_no_plugins_unless_the_user_says_so(own: str | None) 
     assert environment == {"PYDANTIC_DISABLE_PLUGINS": own or "__all__"}
 
 
+@pytest.mark.parametrize(("set_to", "idle_s"), [(None, 600.0), ("", 600.0), ("0", 0.0), ("5", 5.0)])
+def test_a_resident_evaluator_stays_ten_minutes_unless_the_user_says_otherwise(
+    set_to: str | None, idle_s: float
+) -> None:
+    environment = {} if set_to is None else {"KOPT_GPU_IDLE_S": set_to}
+    assert settings_from_environment(environment).gpu_idle_s == idle_s
+
+
 def test_child_processes_get_no_secret_and_all_else() -> None:
     environment = {
         "PATH": "/usr/bin",

@@ -2,45 +2,61 @@
 
 from collections.abc import Callable
 
-from kopt.config.settings import Settings
+from kopt.config.errors import SetupError
+from kopt.config.settings import RESIDENT_IDLE_S, Settings
 from kopt.tools.gpu.discovery import find_gpu, require_worker_modules
 from kopt.tools.remote.device import RemoteDevice
 from kopt.tools.remote.open_remote import open_over
 
-from .place import all_places, place_of
+from .place import ResidentPlace, all_places, place_of
 from .route import ResidentRoute
 from .starting import start_evaluator
-
-IDLE_S = 600.0
-"""How long an evaluator stays without a caller unless somebody says otherwise."""
 
 
 def open_resident(
     name: str, settings: Settings, show: Callable[[str], None], *, has_spare: bool
 ) -> RemoteDevice | None:
-    """Return the GPU called `name` by its evaluator; None where there is none and none is wanted.
+    """Return the GPU called `name` by its evaluator; None where none is wanted, or none can start.
 
     Args:
         name: `cuda:0` and so on.
         settings: Of this process; `gpu_idle_s` says whether an evaluator is started.
-        show: Told of waiting.
+        show: Told of waiting, and of an evaluator that was started or cannot be.
         has_spare: As in `open_device`; where nobody has called for a while one is there anyway.
 
     Raises:
-        SetupError: There is no such GPU here, or no evaluator can start.
+        SetupError: There is no such GPU here, or what its workers need is not installed.
     """
     if not settings.gpu_idle_s and not all_places(settings):
         return None
     place = place_of(name, settings)
-    if not settings.gpu_idle_s:
-        found = place.connected()
-        if found is None:
-            return None
-        found.close()
+    idle_s = settings.gpu_idle_s or RESIDENT_IDLE_S
 
     def start() -> None:
         find_gpu(name)  # else each call of a machine without one would start a process
         require_worker_modules()
-        start_evaluator(place, settings.gpu_idle_s or IDLE_S)
+        start_evaluator(place, idle_s)
 
+    if not _is_there(place):
+        if not settings.gpu_idle_s:
+            return None
+        find_gpu(name)
+        require_worker_modules()
+        try:
+            start_evaluator(place, idle_s)
+        except SetupError as error:
+            show(f"{error}; this call has workers of its own")
+            return None
+        show(
+            f"a resident evaluator of {name} makes the next calls faster; it ends after {idle_s:g}"
+            " s without one (`kopt gpu stop`: now; KOPT_GPU_IDLE_S=0: none)"
+        )
     return open_over(ResidentRoute(place, start, show), settings, show, has_spare=has_spare)
+
+
+def _is_there(place: ResidentPlace) -> bool:
+    found = place.connected()
+    if found is None:
+        return False
+    found.close()
+    return True

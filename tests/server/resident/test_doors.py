@@ -91,12 +91,15 @@ def test_arrays_of_this_machine_go_whole(
 
 
 @pytest.mark.slow  # an evaluator is a Python that loads kopt
-def test_an_evaluator_that_cannot_start_says_why(
+def test_a_call_whose_evaluator_cannot_start_says_why_and_does_without(
     resident_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(starting, "PROGRAM", ("-c", "raise SystemExit('no room for this one')"))
-    with pytest.raises(SetupError, match="no room for this one"):
-        open_resident("cuda:0", resident_settings, ignore, has_spare=True)
+    told: list[str] = []
+    assert open_resident("cuda:0", resident_settings, told.append, has_spare=True) is None
+    (line,) = told
+    assert "no room for this one" in line
+    assert line.endswith("this call has workers of its own")
 
 
 def test_whoever_crowds_the_port_leaves_room_at_the_socket_of_this_machine(

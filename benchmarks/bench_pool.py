@@ -46,6 +46,7 @@ from pool_table import (
     search_table,
     sweep_table,
 )
+from pool_utilization import read_utilization
 from pool_verdicts import SpeedReading, agreement, read_evaluation
 
 from kopt import __version__
@@ -110,8 +111,9 @@ def _measure(at: RowPlaces, bench: PoolBench) -> None:
     where = (options.kernel, arch, f"bench_{at.way}_{at.gpus}")
     jobs = sweep_jobs(bench.choices, options.count, where)
     under_way = options.under_way * at.under_way_factor
-    outcome = PoolSweep(jobs).run(at.places, under_way)
-    row = row_of(at.way, at.gpus, outcome)
+    with read_utilization(at.gpus) as busy:
+        outcome = PoolSweep(jobs).run(at.places, under_way)
+    row = replace(row_of(at.way, at.gpus, outcome), utilization=busy.share)
     _add(bench, _with_agreement(row, outcome.done, bench))
     if at.gpus > 1:
         kill, disturbed = _disturbed(at, bench, under_way)

@@ -34,7 +34,7 @@ class PoolRow:
     gpus: int
     evaluations_a_minute: float
     busy_share: float | None
-    """GPU time of all evaluations / (GPUs x elapsed time); None on simulators."""
+    """Time in which evaluations held a GPU / (GPUs x elapsed time); None on simulators."""
     wait_p50_s: float
     """An evaluation's time beyond what it held the GPU: compiling, judging, waiting its turn."""
     wait_p95_s: float
@@ -46,6 +46,8 @@ class PoolRow:
     kill: KillFigures | None = None
     agreement: AgreementCount | None = None
     """With the first row; None for that itself."""
+    utilization: float | None = None
+    """The share of time in which a kernel ran, as NVML says; None where it says nothing."""
 
 
 def row_of(way: str, gpus: int, outcome: SweepOutcome) -> PoolRow:
@@ -90,6 +92,7 @@ def sweep_table(rows: Sequence[PoolRow]) -> str:
                 _number(gain),
                 _number(None if gain is None else gain / row.gpus),
                 _number(row.busy_share),
+                _number(row.utilization),
                 f"{row.wait_p50_s:.2f} / {row.wait_p95_s:.2f}",
                 f"{row.lost} / {row.repeated} / {row.twice}",
                 str(row.passed),
@@ -101,6 +104,7 @@ def sweep_table(rows: Sequence[PoolRow]) -> str:
         "evaluations a minute",
         "speed-up",
         "efficiency",
+        "GPU held",
         "GPU busy",
         "wait p50 / p95 s",
         "lost / repeated / twice",

@@ -185,11 +185,11 @@ def test_what_has_no_result_is_lost_and_what_has_two_was_paid_twice() -> None:
 
 def test_speed_up_is_over_one_gpu_of_the_same_way() -> None:
     def row(way: str, gpus: int, rate: float) -> PoolRow:
-        return PoolRow(way, gpus, rate, 0.9, 1.0, 2.0, 0, 0, 0, passed=8)
+        return PoolRow(way, gpus, rate, 0.9, 1.0, 2.0, 0, 0, 0, passed=8, utilization=0.5)
 
     rows = [row("local", 1, 50.0), row("ray", 1, 40.0), row("local", 4, 190.0), row("ray", 2, 60.0)]
     lines = sweep_table(rows).splitlines()[2:]
-    assert lines[2].startswith("| local | 4 | 190.0 | 3.80 | 0.95 | 0.90 | 1.00 / 2.00 |")
+    assert lines[2].startswith("| local | 4 | 190.0 | 3.80 | 0.95 | 0.90 | 0.50 | 1.00 / 2.00 |")
     assert lines[3].startswith("| ray | 2 | 60.0 | 1.50 | 0.75 |")
     alone = sweep_table([row("ray", 2, 60.0)]).splitlines()[2]
     assert alone.startswith("| ray | 2 | 60.0 | - | - |")

@@ -4,11 +4,11 @@
 
 The sweep evaluates kernels that kopt writes for one problem, at `--count` of their tune values.
 `local` is one device a GPU in this process; `ray` is a pool over a cluster of its own, started here
-and ended whatever happens. With more than one GPU half of the candidates are evaluated once more
-while a worker process (local) or an actor (ray) is killed. Each row is printed once it is measured
-and kept in `--json`; the tables come at the end, when a row was interrupted as well. The search is
-`kopt run` without models: one GPU of this machine, and all of the cluster. --sim runs on
-simulators, to try the script. docs/pool.md says what the columns mean.
+and ended whatever happens. With more than one GPU all candidates are evaluated once more while a
+worker process (local) or an actor (ray) is killed. Each row is printed once it is measured and kept
+in `--json`; the tables come at the end, when a row was interrupted as well. The search is `kopt
+run` without models: one GPU of this machine, and all of the cluster. --sim runs on simulators, to
+try the script. docs/pool.md says what the columns mean.
 """
 
 import argparse
@@ -140,9 +140,9 @@ def _with_agreement(row: PoolRow, done: Sequence[SweptCandidate], bench: PoolBen
 
 
 def _disturbed(at: RowPlaces, bench: PoolBench, under_way: int) -> tuple[KillFigures, SweepOutcome]:
-    """Evaluate half of the candidates again, and kill a process when a quarter of those is done."""
+    """Evaluate all candidates again, and kill a process when a quarter of them is done."""
     kernel, arch = bench.options.kernel, arch_of(at.places[0].site.device)
-    count = max(bench.options.count // 2, 4 * bench.options.under_way * at.gpus)
+    count = max(bench.options.count, 4 * bench.options.under_way * at.gpus)
     where = (kernel, arch, f"bench_{at.way}_{at.gpus}_killed")
     local_mark = SIMULATION if bench.options.sim else WORKER
     killing = Killing(at.root, ACTOR if at.address else local_mark, at.first_workers)
@@ -257,7 +257,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--count", type=_number, default=240, help="candidates of a sweep")
     parser.add_argument("--kernel", help="kernel id; one for which kopt writes kernels itself")
-    parser.add_argument("--under-way", type=_number, default=3, help="evaluations at once a GPU")
+    parser.add_argument("--under-way", type=_number, default=6, help="evaluations at once a GPU")
     parser.add_argument("--search", type=int, default=16, help="evaluations of a search; 0: none")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--sim", action="store_true", help="on simulators")

@@ -97,6 +97,7 @@ def measured(commands: Commands) -> Iterator[Row]:
     yield Row("`kopt check --level full` from the second on", _times(commands.check, 3), 3.0)
     yield Row(f"`kopt step` of {FILES} files", _times(commands.step, 2), 20.0)
     yield Row(f"{CALLERS} checks at once", _at_once(commands, with_spinning=False))
+    print(_waits(), file=sys.stderr, flush=True)
     yield Row("… beside one whose kernel hangs", _at_once(commands, with_spinning=True))
 
 
@@ -116,26 +117,35 @@ def main() -> None:
     options = parser.parse_args()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed is compiled once
     print("| commands | wall s | target |\n|---|---|---|", flush=True)
+    rows: list[Row] = []
     with TemporaryDirectory() as folder:
+        commands = Commands(options.kernel, options.device, Path(folder))
         try:
-            commands = Commands(options.kernel, options.device, Path(folder))
-            rows = [_said(row) for row in measured(commands)]
-            (one,) = json.loads(kopt("gpu", "status", "--json").stdout)["evaluators"]
+            for row in measured(commands):
+                _keep(row, rows, options.json)
+            waits = _waits()
         finally:
             kopt("gpu", "stop", "--now")
-        print(
-            f"{one['turns']} turns; the GPU was held for {one['busy_share']:.0%} of the evaluator's"
-            f" life; waits: median {one['wait_p50_s']:.3g} s, p95 {one['wait_p95_s']:.3g} s\n"
-        )
-        rows += [_said(row) for row in measured_without(commands)]
-    if options.json:
-        found = {"rows": [asdict(row) for row in rows], "evaluator": one}
-        options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+        for row in measured_without(commands):
+            _keep(row, rows, options.json)
+    print(f"\n{waits}")
 
 
-def _said(row: Row) -> Row:
+def _keep(row: Row, rows: list[Row], path: Path | None) -> None:
+    """Print a row, and write it with those before it."""
     print(row.line(), flush=True)
-    return row
+    rows.append(row)
+    if path is not None:
+        path.write_text(json.dumps([asdict(one) for one in rows], indent=1), encoding="utf-8")
+
+
+def _waits() -> str:
+    """Return how long callers have waited for the GPU, as the evaluator says."""
+    (one,) = json.loads(kopt("gpu", "status", "--json").stdout)["evaluators"]
+    return (
+        f"{one['turns']} turns; the GPU was held for {one['busy_share']:.0%} of the evaluator's"
+        f" life; waits: median {one['wait_p50_s']:.3g} s, p95 {one['wait_p95_s']:.3g} s"
+    )
 
 
 def _times(call: Callable[[], float], count: int) -> tuple[float, ...]:

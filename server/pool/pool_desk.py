@@ -116,7 +116,7 @@ class PoolDesk:
             case ReplayCall() | CollectCall() | WarmCall() | CloseTimingCall():
                 return self._in_session(call, lane)
             case OnErrand():
-                return self._by_any(call, arrays)
+                return self._on_errand(call, arrays, lane)
             case _:
                 raise InfraError(f"a pool has no answer to {call.kind}")
 
@@ -139,6 +139,12 @@ class PoolDesk:
         for line in silent:
             self._told(line)
         return PoolStatusAnswer(pools=tuple(found))
+
+    def _on_errand(self, call: ErrandCall, arrays: Arrays, lane: PoolLane) -> Answered:
+        """Return the answer of the session's evaluator, without a session of any."""
+        if lane.lease is not None:
+            return self._on_lease(call, arrays, lane)
+        return self._by_any(call, arrays)
 
     def _by_any(self, call: ErrandCall, arrays: Arrays) -> Answered:
         """Return the answer of an evaluator, of another or a new one where the first died."""

@@ -185,6 +185,19 @@ def test_a_session_keeps_its_evaluator_and_is_lost_with_it(timing: OpenTimingCal
     assert not cluster.holds
 
 
+def test_a_call_within_a_session_is_answered_by_its_evaluator(
+    timing: OpenTimingCall, execution: ExecuteCall
+) -> None:
+    cluster = PlayedCluster()
+    desk = _desk(cluster)
+    lane = desk.new_lane()
+    desk.answer(timing, {}, lane)
+    assert desk.answer(execution, {}, lane)[0] == OutcomeAnswer(status=Status.PASSED)
+    assert (cluster.leases, cluster.holds) == (1, {1})
+    desk.answer(CloseTimingCall(), {}, lane)
+    assert not cluster.holds
+
+
 def test_sides_that_kill_two_sessions_are_quarantined(
     timing: OpenTimingCall, execution: ExecuteCall
 ) -> None:

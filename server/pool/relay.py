@@ -1,14 +1,15 @@
-"""The process between kopt and Ray: frames on stdin and stdout, actors on the other side.
+"""The process between kopt and Ray: frames on a socket, actors on the other side.
 
     python -m kopt.server.pool.relay \
         '{"address": "ray://head:6379", "starts": true, "prefers": "", "fresh": false}'
 
-It begins with one line of JSON, `{}` or `{"error": ...}`, and ends with its caller. Ray itself
-writes to stderr, of which the caller keeps the end.
+Its stdin is the socket. It begins with one line of JSON, `{}` or `{"error": ...}`, and ends with
+its caller. Ray itself writes to stderr, of which the caller keeps the end.
 """
 
 import json
 import os
+import socket
 import sys
 import traceback
 from typing import BinaryIO, NoReturn
@@ -17,6 +18,7 @@ from kopt.config.errors import KoptError
 from kopt.config.pool_address import pool_address
 from kopt.config.settings import settings_from_environment
 from kopt.server.far.service import serve
+from kopt.tools.remote.byte_streams import streams_of
 from kopt.tools.remote.wire import FrameReader, FrameWriter
 
 from .cluster import Cluster
@@ -47,7 +49,7 @@ def main(source: BinaryIO, target: BinaryIO, options: dict[str, str | bool]) -> 
     is_fresh = bool(options["fresh"])
     serve(
         FrameReader(source),
-        FrameWriter(target),
+        FrameWriter(target, remembered_bytes=0),  # of this machine, as its caller
         lambda told: PoolDesk(cluster, prefers, told, is_fresh=is_fresh),
         _MOST_LANES,
     )
@@ -59,12 +61,14 @@ def _say(target: BinaryIO, facts: dict[str, str]) -> None:
 
 
 def enter() -> NoReturn:
-    """Serve on the streams of this process, and end it."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what Ray prints must not garble the answers
+    """Serve on the socket of this process, and end it."""
+    connection = socket.socket(fileno=os.dup(0))
+    # Nothing that Ray starts has the socket, which ends with this process, or prints to it.
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
     code = 1
     try:
-        main(sys.stdin.buffer, answers, json.loads(sys.argv[1]))
+        main(*streams_of(connection), json.loads(sys.argv[1]))
         code = 0
     except BaseException:  # the outermost frame of this process, which ends before Python tells
         traceback.print_exc()

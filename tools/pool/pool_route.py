@@ -81,7 +81,7 @@ class PoolRoute:
         )
         try:
             pipe.ready()
-            return Link(pipe, self._show)
+            return Link(pipe, self._show, remembered_bytes=0)
         except SetupError as error:
             pipe.hang_up()
             raise lacking(self, error) from error

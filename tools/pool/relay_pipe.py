@@ -1,16 +1,20 @@
 """The process that speaks to Ray, as what carries a connection.
 
 It is a process of its own because of what Ray does to one: see `server/pool/cluster.py`. It is
-given no keys, so that nothing that Ray starts has any.
+given no keys, so that nothing that Ray starts has any. Its stdin and stdout are one socket, which
+carries arrays twice as fast as pipes do.
 """
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 
 from kopt.config.errors import SetupError
+from kopt.tools.remote.byte_streams import streams_of
 from kopt.tools.remote.child_pipe import ChildPipe
 from kopt.tools.remote.link import CLOSE_S, one_line
 
@@ -29,15 +33,17 @@ class RelayPipe(ChildPipe):
             options: As `server/pool/relay.py` takes them.
             environment: Of the process.
         """
-        process = subprocess.Popen(
-            [os.path.abspath(sys.executable), "-P", "-m", _MODULE, json.dumps(options)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=dict(environment),
-            process_group=0,  # Ctrl-C is kopt's, which closes the connection in order
-        )
-        super().__init__(process, _END_S)
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            process = subprocess.Popen(
+                [os.path.abspath(sys.executable), "-P", "-m", _MODULE, json.dumps(options)],
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
+                stderr=subprocess.PIPE,
+                env=dict(environment),
+                process_group=0,  # Ctrl-C is kopt's, which closes the connection in order
+            )
+        super().__init__(process, _END_S, streams_of(self._socket))
 
     def ready(self) -> None:
         """Wait until it has joined the cluster.
@@ -51,6 +57,13 @@ class RelayPipe(ChildPipe):
         said: dict[str, str] = json.loads(line)
         if "error" in said:
             raise SetupError(one_line(said["error"]))
+
+    def end(self) -> None:
+        """Say goodbye, then wait for the process to end, or end it."""
+        with suppress(OSError):  # it has ended
+            self._socket.shutdown(socket.SHUT_WR)
+        super().end()
+        self._socket.close()
 
     def why_ended(self) -> str:
         """Return the last line that it wrote."""

@@ -1,9 +1,9 @@
-"""A child process as what carries a connection: frames over stdin and stdout, reasons on stderr."""
+"""A child process as what carries a connection: frames to and from it, reasons on its stderr."""
 
 import subprocess
 import threading
 from contextlib import suppress
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from kopt.config.plain_text import plain
 
@@ -15,32 +15,37 @@ _TAIL_BYTES = 4096
 class ChildPipe:
     """Implements `link.Carrier`, but for why it ended."""
 
-    def __init__(self, process: subprocess.Popen[bytes], end_s: float) -> None:
-        """Take over a process that was just started, with pipes for stdin, stdout and stderr.
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        end_s: float,
+        streams: tuple[BinaryIO, BinaryIO] | None = None,
+    ) -> None:
+        """Take over a process that was just started, with a pipe for stderr.
 
         Args:
             process: The process.
             end_s: Longest wait for it to end by itself, in seconds.
+            streams: What comes from it, and what goes to it; None: the pipes of stdout and stdin.
         """
         self._process, self._end_s = process, end_s
-        assert process.stdin is not None  # PIPE, as the other two
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self._to: BinaryIO = process.stdin  # type: ignore[assignment]  # IO[bytes] is one
-        self._from: BinaryIO = process.stdout  # type: ignore[assignment]
-        self._errors: BinaryIO = process.stderr  # type: ignore[assignment]
+        # PIPE makes what is an IO[bytes] to type checkers.
+        self._from, self._to = streams or cast(
+            "tuple[BinaryIO, BinaryIO]", (process.stdout, process.stdin)
+        )
+        self._errors = cast("BinaryIO", process.stderr)
         self._said = b""
         self._stderr = threading.Thread(target=self._read_stderr, name="child-stderr", daemon=True)
         self._stderr.start()
 
     @property
     def source(self) -> BinaryIO:
-        """What it writes to stdout."""
+        """What comes from it."""
         return self._from
 
     @property
     def target(self) -> BinaryIO:
-        """What goes to its stdin."""
+        """What goes to it."""
         return self._to
 
     def hang_up(self) -> None:

@@ -14,14 +14,24 @@ from kopt.server.far.desk import Answered
 from kopt.tools.devices.device import Arrays
 from kopt.tools.devices.gpu_time import count_gpu_time
 from kopt.tools.remote.answers import FAR_ANSWER, ErrorAnswer, FarAnswer, OpenedAnswer
-from kopt.tools.remote.calls import CALL, Call, ErrandCall, RenewCall, StoreFolderCall
+from kopt.tools.remote.calls import CALL, Call, ErrandCall, RenewCall, StoreFolderCall, WhereCall
 
 from .cluster import Cluster
 from .coordinator import BEAT_S
 from .evaluator import Held
-from .packed_arrays import StoredArrays, packed, unpacked
+from .packed_arrays import Form, StoredArrays, packed, unpacked
 
 _REMEMBERED_BYTES = 256 << 20
+
+
+@dataclass(frozen=True)
+class SentCall:
+    """A call as an evaluator takes it: nothing of it is left to do while a GPU waits."""
+
+    call: bytes
+    forms: list[Form]
+    contents: list[Any]
+    """Arrays, or references to those in Ray's object store."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +81,8 @@ class Lending:
         self._turn = threading.Lock()  # of what follows
         self._kept: list[tuple[Call, Arrays]] = []
         self._introduced: Counter[tuple[str, str]] = Counter()
+        self._homes: dict[str, OpenedAnswer] = {}
+        """The evaluator that each errand was served by last; of those that are under way."""
 
     def begin(self, kind: PoolKind, prefers: str) -> OpenedAnswer:
         """Return the first evaluator that is ready: its model is that of all others.
@@ -126,7 +138,7 @@ class Lending:
             while self._held is None:
                 lease = self._acquired(call)
                 with suppress(EvaluatorLost):
-                    answer, _ = self._send(lease, RenewCall(), {})
+                    answer, _ = self._send(lease, self.sent(RenewCall(), {}))
                     if isinstance(answer, ErrorAnswer):
                         self._cluster.ask("release", lease.number)
                         raise InfraError(f"no new worker processes: {answer.message}")
@@ -146,6 +158,9 @@ class Lending:
             found: dict[str, Any] = self._cluster.ask("acquire", *asked, told=self._tell_of_waiting)
             if "lease" in found:
                 opened = OpenedAnswer.model_validate_json(found["opened"])
+                if call.errand:
+                    with self._turn:
+                        self._homes[call.errand] = opened
                 return PoolLease(found["lease"], found["slot"], found["incarnation"], opened)
             if "error" in found:
                 raise SetupError(found["error"])
@@ -155,12 +170,38 @@ class Lending:
                     " measured anew, on another GPU"
                 )
 
+    def home(self, call: WhereCall) -> OpenedAnswer:
+        """Return the evaluator that an errand keeps to: that which served it, else the next one.
+
+        Raises:
+            InfraError: As `acquire`.
+            SetupError: As `acquire`.
+        """
+        with self._turn:
+            known = None if call.gpu else self._homes.get(call.errand)
+        if known is None:
+            lease = self.acquire(call)
+            self.release(lease)
+            known = lease.opened
+        return known
+
+    def end_errand(self, errand: str) -> None:
+        """Forget where an errand was served."""
+        with self._turn:
+            self._homes.pop(errand, None)
+        self._cluster.ask("end_errand", self._cluster.caller, errand)
+
     def release(self, lease: PoolLease) -> None:
         """Give an evaluator back, unless it is kept."""
         if lease is not self._held:
             self._cluster.ask("release", lease.number)
 
-    def carry(self, lease: PoolLease, call: Call, arrays: Arrays) -> Answered:
+    def sent(self, call: Call, arrays: Arrays) -> SentCall:
+        """Return a call ready to be carried, with what is large in Ray's object store."""
+        forms, contents = packed(arrays)
+        return SentCall(CALL.dump_json(call), forms, self._arrays.sendable(contents))
+
+    def carry(self, lease: PoolLease, sent: SentCall) -> Answered:
         """Return what an evaluator answers, told first what it must know.
 
         Raises:
@@ -171,22 +212,20 @@ class Lending:
             begin = self._introduced[place]
             missing = self._kept[begin:]
         for number, (known, contents) in enumerate(missing, start=begin + 1):
-            answer, _ = self._send(lease, known, contents)
+            answer, _ = self._send(lease, self.sent(known, contents))
             if isinstance(answer, ErrorAnswer):
                 return answer, {}
             with self._turn:  # another thread may tell the evaluator that is kept the same
                 self._introduced[place] = max(self._introduced[place], number)
-        return self._send(lease, call, arrays)
+        return self._send(lease, sent)
 
-    def _send(self, lease: PoolLease, call: Call, arrays: Arrays) -> Answered:
-        forms, contents = packed(arrays)
+    def _send(self, lease: PoolLease, sent: SentCall) -> Answered:
         held: Held = (lease.number, lease.incarnation)
         try:
             actor = self._cluster.actor(lease.slot, lease.incarnation)
             if actor is None:
                 raise EvaluatorLost("node", "its evaluator is gone")
-            sent = self._arrays.sendable(contents)
-            reference = actor.ask.remote("answer", held, CALL.dump_json(call), forms, *sent)
+            reference = actor.ask.remote("answer", held, sent.call, sent.forms, *sent.contents)
             said: dict[str, Any] | None = self._cluster.ray.get(reference)
         except self._cluster.lost as error:
             self._let_go(lease)

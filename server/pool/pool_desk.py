@@ -40,7 +40,7 @@ from kopt.tools.remote.calls import (
 )
 
 from .cluster import Cluster
-from .lending import EvaluatorLost, Lending, PoolLease
+from .lending import EvaluatorLost, Lending, PoolLease, SentCall
 from .quarantine import Deaths, quarantined, suspect_of
 
 MOST_LOSSES = 6
@@ -107,7 +107,7 @@ class PoolDesk:
             case WidthCall():
                 return NumberAnswer(value=self._lending.width), {}
             case EndErrandCall():
-                self._cluster.ask("end_errand", self._cluster.caller, call.errand)
+                self._lending.end_errand(call.errand)
                 return DoneAnswer(), {}
             case PoolStatusCall():
                 return self._statuses(), {}
@@ -142,20 +142,20 @@ class PoolDesk:
 
     def _on_errand(self, call: ErrandCall, arrays: Arrays, lane: PoolLane) -> Answered:
         """Return the answer of the session's evaluator, without a session of any."""
+        if isinstance(call, WhereCall):
+            return self._lending.home(call), {}
         if lane.lease is not None:
-            return self._on_lease(call, arrays, lane)
+            return self._on_lease(self._lending.sent(call, arrays), lane)
         return self._by_any(call, arrays)
 
     def _by_any(self, call: ErrandCall, arrays: Arrays) -> Answered:
         """Return the answer of an evaluator, of another or a new one where the first died."""
         suspect = suspect_of(call)
+        sent = self._lending.sent(call, arrays)
         for _ in range(MOST_LOSSES):
             lease = self._lending.acquire(call)
-            if isinstance(call, WhereCall):
-                self._lending.release(lease)
-                return lease.opened, {}
             try:
-                answered = self._lending.carry(lease, call, arrays)
+                answered = self._lending.carry(lease, sent)
             except EvaluatorLost as lost:
                 self._note(suspect, lost)
                 if self._deaths.is_enough(suspect):
@@ -174,10 +174,11 @@ class PoolDesk:
         if self._deaths.is_enough(lane.suspect):
             return quarantined(call, "while it was timed"), {}
         self._let_go(lane)  # of a caller that was interrupted before it could close
+        sent = self._lending.sent(call, arrays)
         lane.lease = self._lending.acquire(call)
         is_open = False
         try:
-            answered = self._on_lease(call, arrays, lane)
+            answered = self._on_lease(sent, lane)
             is_open = not isinstance(answered[0], ErrorAnswer)
         finally:
             if not is_open:  # there is no session to close
@@ -191,7 +192,7 @@ class PoolDesk:
                 return DoneAnswer(), {}
             raise TimingLost("the evaluator of this session died")
         try:
-            answered = self._on_lease(call, {}, lane)
+            answered = self._on_lease(self._lending.sent(call, {}), lane)
         finally:
             if is_end:
                 self._let_go(lane)
@@ -204,7 +205,7 @@ class PoolDesk:
             self._lending.release(lane.lease)
             lane.lease = None
 
-    def _on_lease(self, call: Call, arrays: Arrays, lane: PoolLane) -> Answered:
+    def _on_lease(self, sent: SentCall, lane: PoolLane) -> Answered:
         """Return the answer of the session's evaluator.
 
         Raises:
@@ -212,7 +213,7 @@ class PoolDesk:
         """
         assert lane.lease is not None  # as both callers have seen
         try:
-            return self._lending.carry(lane.lease, call, arrays)
+            return self._lending.carry(lane.lease, sent)
         except EvaluatorLost as lost:
             lane.lease = None
             self._note(lane.suspect, lost)

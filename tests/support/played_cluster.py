@@ -117,6 +117,8 @@ class PlayedCluster:
                 assert arguments[1] not in self.tickets
                 self.tickets.add(arguments[1])
                 return self._acquired()
+            case "end_errand":
+                pass
             case "release":
                 self.holds.remove(arguments[0])
             case "lost":

@@ -137,6 +137,8 @@ class RemoteGpu(RemoteDevice):
         assert opened.facts is not None  # a GPU has both
         assert opened.spec is not None
         self._facts, self._spec = opened.facts, opened.spec
+        self._copy_ceilings: dict[str, float] = {}
+        """The bandwidth of each GPU, by its UUID: the process there measures it once, too."""
 
     @property
     def name(self) -> str:
@@ -211,9 +213,12 @@ class RemoteGpu(RemoteDevice):
         return SanitizerReading(answer.program, answer.runs, files_among(files))
 
     def copy_ceiling_gb_s(self) -> float:
-        """Return the copy bandwidth measured there, 1e9 bytes/s."""
-        answer, _ = self._ask(NumberAnswer, CopyCeilingCall())
-        return answer.value
+        """Return the copy bandwidth measured there, 1e9 bytes/s; asked once of each GPU."""
+        uuid = self.facts.uuid
+        if uuid not in self._copy_ceilings:
+            answer, _ = self._ask(NumberAnswer, CopyCeilingCall())
+            self._copy_ceilings[uuid] = answer.value
+        return self._copy_ceilings[uuid]
 
 
 class RemoteTimingSession:

@@ -27,6 +27,7 @@ from kopt.tools.remote.answers import (
 from kopt.tools.remote.calls import (
     Call,
     CloseTimingCall,
+    EndErrandCall,
     ExecuteCall,
     HasFolderCall,
     HelpersCall,
@@ -155,6 +156,37 @@ def test_a_gpu_that_is_gone_fails_what_was_measured_on_it() -> None:
     cluster.is_gone = True
     with pytest.raises(InfraError, match="no longer in the cluster"):
         desk.answer(WhereCall(gpu="GPU-x"), {}, desk.new_lane())
+
+
+def test_work_that_was_served_is_told_its_gpu_without_another_turn(execution: ExecuteCall) -> None:
+    cluster = PlayedCluster()
+    desk = _desk(cluster)
+    lane = desk.new_lane()
+    desk.answer(execution.model_copy(update={"errand": "e"}), {}, lane)
+    assert desk.answer(WhereCall(errand="e"), {}, lane)[0] == OpenedAnswer()
+    assert cluster.leases == 1
+    desk.answer(EndErrandCall(errand="e"), {}, lane)
+    desk.answer(WhereCall(errand="e"), {}, lane)
+    assert (cluster.leases, cluster.holds) == (2, set())
+
+
+def test_no_evaluator_is_held_while_arrays_are_stored(
+    execution: ExecuteCall, timing: OpenTimingCall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = PlayedCluster()
+    held: list[int] = []
+
+    def put(content: object) -> object:
+        held.append(len(cluster.holds))
+        return content
+
+    monkeypatch.setattr(cluster, "put", put)
+    desk = _desk(cluster)
+    lane = desk.new_lane()
+    desk.answer(execution, {"x": np.zeros(200_000, np.uint8)}, lane)
+    desk.answer(timing, {"0/x": np.ones(200_000, np.uint8)}, lane)
+    desk.answer(CloseTimingCall(), {}, lane)
+    assert held == [0, 0]
 
 
 def test_a_pool_of_which_nothing_is_fit_any_more_ends_the_call(

@@ -22,6 +22,7 @@ from kopt.tools.devices.timer import (
     TimingRequest,
     TimingSession,
     as_timer,
+    replay_each,
 )
 from kopt.tools.gpu.draw_names import draw_name
 from kopt.tools.remote.answers import (
@@ -274,7 +275,7 @@ def _in_session(
         raise ToolError("no timing session is open")
     match call:
         case ReplayCall():
-            replays = session.replay(call.sequence)
+            replays = replay_each(session, call.sequences)
             if isinstance(replays, TimingFailure):
                 return _failed(replays), {}
             return ReplaysAnswer(replays=replays), {}

@@ -65,7 +65,7 @@ def played_answer(call: Call) -> FarAnswer:
             facts = TimingFacts(sets=1, set_bytes=1, rotation_over_l2=1.0, sides=())
             return TimingAnswer(facts=facts)
         case ReplayCall():
-            return ReplaysAnswer(replays=Replays(us_per_call=(1.0,)))
+            return ReplaysAnswer(replays=(Replays(us_per_call=(1.0,)),))
         case _:
             return DoneAnswer()
 

@@ -21,7 +21,7 @@ from kopt.kernels.record import Record, because
 from kopt.tools.check.case_data import CaseData
 from kopt.tools.devices.device import Program
 from kopt.tools.devices.lost_timing import begun_again
-from kopt.tools.devices.timer import LibrarySide, TimingFailure, TimingRequest
+from kopt.tools.devices.timer import LibrarySide, TimingFailure, TimingRequest, replay_each
 
 from .kept_records import forget, keep, load_kept
 from .library_path import check_path, rejection
@@ -167,12 +167,14 @@ def _replay_all(case: TimedCase, request: TimingRequest) -> list[float] | Timing
     with case.device.open_timing(request) as session:
         if isinstance(session, TimingFailure):
             return session
-        for _ in range(_SEQUENCES):
-            rounds = [rng.permutation(len(times)).tolist() for _ in range(_ROUNDS)]
-            sequence: list[int] = [side for one in rounds for side in one]
-            replays = session.replay(sequence)
-            if isinstance(replays, TimingFailure):
-                return replays
+        sequences: list[list[int]] = [
+            [side for _ in range(_ROUNDS) for side in rng.permutation(len(times)).tolist()]
+            for _ in range(_SEQUENCES)
+        ]
+        measured = replay_each(session, sequences)
+        if isinstance(measured, TimingFailure):
+            return measured
+        for sequence, replays in zip(sequences, measured, strict=True):
             for side, time_us in zip(sequence, replays.us_per_call, strict=True):
                 times[side].append(time_us)
     return [median(values) for values in times]

@@ -14,11 +14,18 @@ from typing import Literal
 import numpy as np
 
 from kopt.kernels.bench_result import LEAST_THRESHOLD, noise_threshold
-from kopt.tools.devices.timer import SetOutputs, Telemetry, TimingFailure, TimingSession
+from kopt.tools.devices.timer import (
+    Replays,
+    SetOutputs,
+    Telemetry,
+    TimingFailure,
+    TimingSession,
+    replay_each,
+)
 
 from .disturbances import is_disturbed
 from .intervals import Interval, median_interval
-from .pair_order import PAIRS_PER_BLOCK, Pairing, make_block
+from .pair_order import PAIRS_PER_BLOCK, Block, Pairing, make_block
 from .verdict import decide, next_target
 
 NOISE_PAIRS = 400
@@ -28,6 +35,9 @@ OTHER_PAIRS = 20
 FAR_APART = 0.05
 """Log ratio, many times any threshold, beyond which the whole interval must lie for that: a closer
 one is looked at as rarely as the main comparison, since each look is a chance to be wrong."""
+BLOCKS_AT_ONCE = OTHER_PAIRS // PAIRS_PER_BLOCK
+"""Blocks that a session is asked for in one call, at most: the way to another process or machine
+takes longer than a block."""
 SAMPLED_SETS = 16
 """Sets of the unforeseeable replay whose outputs are judged; of the last replay all are."""
 
@@ -135,10 +145,11 @@ class _Run:
             if self.found.disturbed > most_disturbed:
                 self.ended = "disturbed"
                 return None
-            is_looked_behind = self.found.blocks == self._looked_behind
-            failure = self._replay(main.candidate if missing <= PAIRS_PER_BLOCK else None)
+            is_before = self.found.blocks <= self._looked_behind
+            failure = self._replay(missing)
             if failure is None:
                 self._drop_far_apart()
+                is_looked_behind = is_before and self.found.blocks > self._looked_behind
                 failure = self._look() if is_looked_behind else None
             if failure is not None:
                 return failure
@@ -187,11 +198,30 @@ class _Run:
         interval = self.found.interval(pairing, self._plan.seed)
         return interval is not None and (interval.low > FAR_APART or interval.high < -FAR_APART)
 
-    def _replay(self, last: int | None) -> TimingFailure | None:
-        block = make_block(self._pairings, self._rng, self._plan.empty, last)
-        replays = self._session.replay(block.sequence)
-        if isinstance(replays, TimingFailure):
-            return replays
+    def _replay(self, missing: int) -> TimingFailure | None:
+        """Measure some blocks, none beyond that which is looked behind; `missing` pairs at most."""
+        begun = self.found.blocks
+        count = min(-(-missing // PAIRS_PER_BLOCK), BLOCKS_AT_ONCE - begun % BLOCKS_AT_ONCE)
+        if begun <= self._looked_behind:
+            count = min(count, self._looked_behind + 1 - begun)
+        blocks = [
+            make_block(
+                self._pairings,
+                self._rng,
+                self._plan.empty,
+                # Outputs are inspected behind the last one.
+                self._plan.main.candidate if (place + 1) * PAIRS_PER_BLOCK >= missing else None,
+            )
+            for place in range(count)
+        ]
+        measured = replay_each(self._session, [block.sequence for block in blocks])
+        if isinstance(measured, TimingFailure):
+            return measured
+        for block, replays in zip(blocks, measured, strict=True):
+            self._count(block, replays)
+        return None
+
+    def _count(self, block: Block, replays: Replays) -> None:
         found = self.found
         found.blocks += 1
         found.telemetry += (replays.before, replays.after)
@@ -200,12 +230,11 @@ class _Run:
             found.disturbed += 1
             for pairing, values in ratios.items():
                 found.dropped[pairing] = found.dropped.get(pairing, 0) + len(values)
-            return None
+            return
         for pairing, values in ratios.items():
             found.log_ratios.setdefault(pairing, []).extend(values)
         for side, time_us in zip(block.sequence, replays.us_per_call, strict=True):
             found.us_per_call.setdefault(side, []).append(time_us)
-        return None
 
     def _threshold(self) -> float:
         noise = self._plan.noise

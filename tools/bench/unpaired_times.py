@@ -14,6 +14,7 @@ from kopt.tools.devices.timer import (
     TimingFailure,
     TimingRequest,
     TimingSession,
+    replay_each,
 )
 
 from .disturbances import is_disturbed
@@ -51,11 +52,14 @@ def _replay(session: TimingSession, sides: int) -> list[list[float]] | TimingFai
     """Return the times of each side in the sequences that nothing disturbed."""
     rng = np.random.default_rng(_SEED)
     times: list[list[float]] = [[] for _ in range(sides)]
-    for _ in range(SEQUENCES):
-        sequence = [int(side) for _ in range(ROUNDS) for side in rng.permutation(sides)]
-        replays = session.replay(sequence)
-        if isinstance(replays, TimingFailure):
-            return replays
+    sequences = [
+        [int(side) for _ in range(ROUNDS) for side in rng.permutation(sides)]
+        for _ in range(SEQUENCES)
+    ]
+    measured = replay_each(session, sequences)
+    if isinstance(measured, TimingFailure):
+        return measured
+    for sequence, replays in zip(sequences, measured, strict=True):
         if is_disturbed(replays):
             continue
         for side, time_us in zip(sequence, replays.us_per_call, strict=True):

@@ -10,7 +10,7 @@ Source: shared buffer sets, CUDA graphs and restore between replays: docs/measur
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal, Protocol, cast
+from typing import Literal, Protocol, cast, runtime_checkable
 
 from pydantic import Field
 
@@ -181,6 +181,32 @@ class TimingSession(Protocol):
     def warm_us(self, side: int) -> float | TimingFailure:
         """Return the time of one call in microseconds over a single set, L2 warm."""
         ...
+
+
+@runtime_checkable
+class FarTimingSession(Protocol):
+    """A session of another process, to which each call is a way."""
+
+    def replay_each(
+        self, sequences: Sequence[Sequence[int]]
+    ) -> tuple[Replays, ...] | TimingFailure:
+        """Replay sequences one after the other, as `replay` does each."""
+        ...
+
+
+def replay_each(
+    session: TimingSession, sequences: Sequence[Sequence[int]]
+) -> tuple[Replays, ...] | TimingFailure:
+    """Return the times of several sequences, in one call to a session of another process."""
+    if isinstance(session, FarTimingSession):
+        return session.replay_each(sequences)
+    found: list[Replays] = []
+    for sequence in sequences:
+        replays = session.replay(sequence)
+        if isinstance(replays, TimingFailure):
+            return replays
+        found.append(replays)
+    return tuple(found)
 
 
 class Timer(Protocol):

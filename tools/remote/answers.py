@@ -68,10 +68,10 @@ class TimingFailedAnswer(Record):
 
 
 class ReplaysAnswer(Record):
-    """The times of the replays."""
+    """The times of the replays, by sequence."""
 
     kind: Literal["replays"] = "replays"
-    replays: Replays
+    replays: tuple[Replays, ...]
 
 
 class OutputsAnswer(Record):

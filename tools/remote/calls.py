@@ -88,10 +88,10 @@ class OpenTimingCall(OnErrand):
 
 
 class ReplayCall(Record):
-    """Replay sides in this order."""
+    """Replay sides, one sequence after the other."""
 
     kind: Literal["replay"] = "replay"
-    sequence: tuple[int, ...]
+    sequences: tuple[tuple[int, ...], ...]
 
 
 class CollectCall(Record):

@@ -222,7 +222,7 @@ class RemoteGpu(RemoteDevice):
 
 
 class RemoteTimingSession:
-    """Implements `tools.timer.TimingSession` over the connection."""
+    """Implements `tools.timer.TimingSession`, and `FarTimingSession`, over the connection."""
 
     def __init__(self, uplink: Uplink, facts: TimingFacts) -> None:
         """Take over a session that is open there."""
@@ -236,10 +236,24 @@ class RemoteTimingSession:
 
     def replay(self, sequence: Sequence[int]) -> Replays | TimingFailure:
         """Replay sides by their places."""
-        answer, _ = self._uplink.ask(ReplayCall(sequence=tuple(sequence)))
+        found = self.replay_each((sequence,))
+        return found if isinstance(found, TimingFailure) else found[0]
+
+    def replay_each(
+        self, sequences: Sequence[Sequence[int]]
+    ) -> tuple[Replays, ...] | TimingFailure:
+        """Replay sequences there, one after the other.
+
+        Raises:
+            InfraError: Not each of them was timed.
+        """
+        answer, _ = self._uplink.ask(ReplayCall(sequences=tuple(map(tuple, sequences))))
         if isinstance(answer, TimingFailedAnswer):
             return _failure(answer)
-        return _expected(ReplaysAnswer, answer).replays
+        replays = _expected(ReplaysAnswer, answer).replays
+        if [len(one.us_per_call) for one in replays] != [len(one) for one in sequences]:
+            raise InfraError("the other machine did not time each of the replays")
+        return replays
 
     def collect(self, places: Sequence[int] | None = None) -> SetOutputs | TimingFailure:
         """Return the outputs of sets as the last replay left them."""

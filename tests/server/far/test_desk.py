@@ -203,4 +203,4 @@ def test_what_the_open_device_cannot_do_is_refused(settings: Settings) -> None:
     with pytest.raises(ToolError, match="measures no time"):
         rig.ask(CopyCeilingCall())
     with pytest.raises(ToolError, match="no timing session is open"):
-        rig.ask(ReplayCall(sequence=(0,)))
+        rig.ask(ReplayCall(sequences=((0,),)))

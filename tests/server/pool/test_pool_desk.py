@@ -206,13 +206,13 @@ def test_a_session_keeps_its_evaluator_and_is_lost_with_it(timing: OpenTimingCal
     assert isinstance(desk.answer(timing, {}, lane)[0], TimingAnswer)
     assert len(cluster.holds) == 1
     with pytest.raises(TimingLost):
-        desk.answer(ReplayCall(sequence=(0,)), {}, lane)
+        desk.answer(ReplayCall(sequences=((0,),)), {}, lane)
     with pytest.raises(TimingLost):
-        desk.answer(ReplayCall(sequence=(0,)), {}, lane)
+        desk.answer(ReplayCall(sequences=((0,),)), {}, lane)
     desk.answer(CloseTimingCall(), {}, lane)
     assert not cluster.holds
     desk.answer(timing, {}, lane)
-    assert isinstance(desk.answer(ReplayCall(sequence=(0,)), {}, lane)[0], ReplaysAnswer)
+    assert isinstance(desk.answer(ReplayCall(sequences=((0,),)), {}, lane)[0], ReplaysAnswer)
     desk.answer(CloseTimingCall(), {}, lane)
     assert not cluster.holds
 
@@ -306,7 +306,7 @@ def test_a_death_that_one_thread_hears_of_late_costs_no_other_its_evaluator(
     desk.answer(timing, {}, session)
     desk.answer(execution, {}, desk.new_lane())  # it died, and there is another
     with pytest.raises(TimingLost):
-        desk.answer(ReplayCall(sequence=(0,)), {}, session)
+        desk.answer(ReplayCall(sequences=((0,),)), {}, session)
     desk.answer(execution, {}, desk.new_lane())
     assert (cluster.leases, cluster.holds) == (2, {2})
 

@@ -17,7 +17,14 @@ from kopt.kernels.status import Status
 from kopt.server.jobs.process_tree import session_tree
 from kopt.tools.devices.device import ExecutionRequest, Program
 from kopt.tools.devices.lost_timing import TimingLost
-from kopt.tools.devices.timer import CandidateSide, LibraryRun, Side, TimingFailure, TimingRequest
+from kopt.tools.devices.timer import (
+    CandidateSide,
+    LibraryRun,
+    Side,
+    TimingFailure,
+    TimingRequest,
+    replay_each,
+)
 from kopt.tools.gpu.ticket_lock import TicketLock
 from kopt.tools.remote.device import RemoteGpu
 from kopt.tools.remote.open_remote import open_remote
@@ -107,6 +114,9 @@ def test_a_session_is_replayed_and_collected(rig: _Rig, box: StandInSsh) -> None
         replays = session.replay((0, 1, 1))
         assert not isinstance(replays, TimingFailure)
         assert replays.us_per_call == (1.0, 2.0, 2.0)
+        several = replay_each(session, ((1,), (0, 1)))
+        assert not isinstance(several, TimingFailure)
+        assert [one.us_per_call for one in several] == [(2.0,), (1.0, 2.0)]
         collected = session.collect((1, 0))
         assert not isinstance(collected, TimingFailure)
         assert collected.rotations == (1, 0)

@@ -1,5 +1,6 @@
 """When outputs are looked at, and how long is measured."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -17,10 +18,12 @@ from kopt.tools.check.case_data import CaseKey, make_case_data
 from kopt.tools.devices.timer import (
     CandidateSide,
     EmptySide,
+    Replays,
     SetOutputs,
     Telemetry,
     TimingFailure,
     TimingRequest,
+    replay_each,
 )
 from support.scripted_timer import QUIET, Noise, Script, ScriptedSession, ScriptedTimer
 from support.synthetic_check import plans_for
@@ -57,6 +60,36 @@ def _measured(found: Measurement | TimingFailure) -> Measurement:
 
 def _accept(outputs: SetOutputs) -> bool:
     return bool(outputs.outputs)
+
+
+class _FarSession:
+    """A session of another process: several sequences are one call."""
+
+    def __init__(self, session: ScriptedSession) -> None:
+        self._session = session
+        self.calls: list[int] = []
+        self.facts = session.facts
+        self.collect, self.warm_us = session.collect, session.warm_us
+
+    def replay(self, sequence: Sequence[int]) -> Replays | TimingFailure:
+        self.calls.append(1)
+        return self._session.replay(sequence)
+
+    def replay_each(
+        self, sequences: Sequence[Sequence[int]]
+    ) -> tuple[Replays, ...] | TimingFailure:
+        self.calls.append(len(sequences))
+        return replay_each(self._session, sequences)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_far_session_measures_the_same_in_few_calls(problem: Problem, seed: int) -> None:
+    plan = replace(PLAN, seed=seed)
+    _, near = _session(problem, Script(noise=QUIET))
+    far = _FarSession(_session(problem, Script(noise=QUIET))[1])
+    assert measure(far, plan, _accept) == measure(near, plan, _accept)
+    assert sum(far.calls) == 26  # 25 blocks, and the one that is looked at
+    assert len(far.calls) <= 7
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from kopt.kernels.status import Status
+from kopt.server.pool.cluster import Cluster
 from kopt.server.pool.packed_arrays import packed, unpacked
+from kopt.server.pool.pool_desk import PoolDesk
 from kopt.tools.devices.timer import Replays, TimingFacts
 from kopt.tools.remote.answers import (
     FAR_ANSWER,
@@ -16,7 +18,7 @@ from kopt.tools.remote.answers import (
     ReplaysAnswer,
     TimingAnswer,
 )
-from kopt.tools.remote.calls import CALL, Call, ExecuteCall, OpenTimingCall, ReplayCall
+from kopt.tools.remote.calls import CALL, Call, ExecuteCall, OpenCall, OpenTimingCall, ReplayCall
 
 
 class ActorGone(Exception):
@@ -140,3 +142,11 @@ class PlayedCluster:
             "incarnation": self.known,
             "opened": OpenedAnswer().model_dump_json(),
         }
+
+
+def played_desk(cluster: PlayedCluster, *, is_fresh: bool = False) -> PoolDesk:
+    """Return what answers a caller of the cluster, its GPUs open."""
+    said: list[str] = []
+    desk = PoolDesk(cast("Cluster", cluster), "", said.append, is_fresh=is_fresh)
+    desk.answer(OpenCall(device="cuda", has_spare=True), {}, desk.new_lane())
+    return desk

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from threading import Barrier, BrokenBarrierError, Thread
-from typing import cast
 from unittest.mock import Mock
 
 import numpy as np
@@ -12,8 +10,6 @@ import pytest
 
 from kopt.config.errors import InfraError, SetupError
 from kopt.kernels.status import Status
-from kopt.server.pool.cluster import Cluster
-from kopt.server.pool.pool_desk import PoolDesk
 from kopt.tools.devices.lost_timing import TimingLost
 from kopt.tools.remote.answers import (
     DoneAnswer,
@@ -27,62 +23,17 @@ from kopt.tools.remote.answers import (
 from kopt.tools.remote.calls import (
     Call,
     CloseTimingCall,
-    EndErrandCall,
     ExecuteCall,
     HasFolderCall,
     HelpersCall,
-    OpenCall,
     OpenTimingCall,
     RenewCall,
     ReplayCall,
     StoreFolderCall,
     WhereCall,
 )
-from kopt.tools.remote.sent_kernel import FolderName, SentProgram, SentTiming
-from support.played_cluster import PlayedCluster
-from support.scripted_device import plan
-from support.tiny_problem import tiny_candidate, tiny_problem
-
-
-def _desk(cluster: PlayedCluster, *, is_fresh: bool = False) -> PoolDesk:
-    said: list[str] = []
-    desk = PoolDesk(cast("Cluster", cluster), "", said.append, is_fresh=is_fresh)
-    desk.answer(OpenCall(device="cuda", has_spare=True), {}, desk.new_lane())
-    return desk
-
-
-@pytest.fixture
-def execution(tmp_path: Path) -> ExecuteCall:
-    program = SentProgram(
-        source=tiny_candidate().source,
-        source_name="k.cu",
-        problem=tiny_problem(tmp_path),
-        folder=FolderName(),
-        plan=plan(),
-        arch="sm_90a",
-    )
-    return ExecuteCall(
-        program=program,
-        poison=1,
-        schedule_seed=0,
-        timeout_s=1.0,
-        late_inputs=False,
-        finds_leftovers=False,
-    )
-
-
-@pytest.fixture
-def timing(execution: ExecuteCall) -> OpenTimingCall:
-    problem = execution.program.problem
-    asked = SentTiming(
-        problem=problem,
-        folder=FolderName(),
-        workload=problem.workloads[0],
-        sides=(),
-        poison=1,
-        timeout_s=1.0,
-    )
-    return OpenTimingCall(asked=asked, layout_seed=0, warmup_calls=1, draws=1)
+from kopt.tools.remote.sent_kernel import SentTiming
+from support.played_cluster import PlayedCluster, played_desk
 
 
 def _dying(times: int, kind: type[Call]) -> Callable[[Call], bool]:
@@ -97,7 +48,7 @@ def _dying(times: int, kind: type[Call]) -> Callable[[Call], bool]:
 
 def test_an_execution_is_repeated_where_its_evaluator_died(execution: ExecuteCall) -> None:
     cluster = PlayedCluster(_dying(1, ExecuteCall))
-    desk = _desk(cluster)
+    desk = played_desk(cluster)
     inputs = {"x": np.arange(5, dtype=np.float16)}
     answer, outputs = desk.answer(execution, inputs, desk.new_lane())
     assert answer == OutcomeAnswer(status=Status.PASSED)
@@ -108,7 +59,7 @@ def test_an_execution_is_repeated_where_its_evaluator_died(execution: ExecuteCal
 
 def test_a_candidate_under_which_two_died_is_quarantined(execution: ExecuteCall) -> None:
     cluster = PlayedCluster(_dying(2, ExecuteCall))
-    desk = _desk(cluster)
+    desk = played_desk(cluster)
     answer, _ = desk.answer(execution, {}, desk.new_lane())
     assert isinstance(answer, OutcomeAnswer)
     assert answer.status is Status.QUARANTINED
@@ -118,7 +69,7 @@ def test_a_candidate_under_which_two_died_is_quarantined(execution: ExecuteCall)
 
 def test_a_survived_execution_makes_up_for_a_death(execution: ExecuteCall) -> None:
     deaths = iter([True, False, True, False])
-    desk = _desk(PlayedCluster(lambda call: isinstance(call, ExecuteCall) and next(deaths)))
+    desk = played_desk(PlayedCluster(lambda call: isinstance(call, ExecuteCall) and next(deaths)))
     for _ in range(2):
         answer, _outputs = desk.answer(execution, {}, desk.new_lane())
         assert answer == OutcomeAnswer(status=Status.PASSED)
@@ -127,7 +78,7 @@ def test_a_survived_execution_makes_up_for_a_death(execution: ExecuteCall) -> No
 def test_deaths_of_nodes_are_no_candidates_fault_and_have_an_end(execution: ExecuteCall) -> None:
     cluster = PlayedCluster(_dying(100, ExecuteCall))
     cluster.cause = "node"
-    desk = _desk(cluster)
+    desk = played_desk(cluster)
     with pytest.raises(InfraError, match="6 evaluators of the pool were lost"):
         desk.answer(execution, {}, desk.new_lane())
     assert cluster.leases == 6
@@ -135,7 +86,7 @@ def test_deaths_of_nodes_are_no_candidates_fault_and_have_an_end(execution: Exec
 
 def test_a_later_incarnation_is_told_all_and_blames_nobody(execution: ExecuteCall) -> None:
     cluster = PlayedCluster()
-    desk = _desk(cluster)
+    desk = played_desk(cluster)
     lane = desk.new_lane()
     desk.answer(HelpersCall(), {}, lane)
     assert desk.answer(HasFolderCall(digest="ab"), {}, lane)[0] == DoneAnswer(is_there=False)
@@ -150,7 +101,7 @@ def test_a_later_incarnation_is_told_all_and_blames_nobody(execution: ExecuteCal
 
 def test_a_gpu_that_is_gone_fails_what_was_measured_on_it() -> None:
     cluster = PlayedCluster()
-    desk = _desk(cluster)
+    desk = played_desk(cluster)
     assert desk.answer(WhereCall(), {}, desk.new_lane())[0] == OpenedAnswer()
     assert not cluster.holds
     cluster.is_gone = True
@@ -158,42 +109,11 @@ def test_a_gpu_that_is_gone_fails_what_was_measured_on_it() -> None:
         desk.answer(WhereCall(gpu="GPU-x"), {}, desk.new_lane())
 
 
-def test_work_that_was_served_is_told_its_gpu_without_another_turn(execution: ExecuteCall) -> None:
-    cluster = PlayedCluster()
-    desk = _desk(cluster)
-    lane = desk.new_lane()
-    desk.answer(execution.model_copy(update={"errand": "e"}), {}, lane)
-    assert desk.answer(WhereCall(errand="e"), {}, lane)[0] == OpenedAnswer()
-    assert cluster.leases == 1
-    desk.answer(EndErrandCall(errand="e"), {}, lane)
-    desk.answer(WhereCall(errand="e"), {}, lane)
-    assert (cluster.leases, cluster.holds) == (2, set())
-
-
-def test_no_evaluator_is_held_while_arrays_are_stored(
-    execution: ExecuteCall, timing: OpenTimingCall, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cluster = PlayedCluster()
-    held: list[int] = []
-
-    def put(content: object) -> object:
-        held.append(len(cluster.holds))
-        return content
-
-    monkeypatch.setattr(cluster, "put", put)
-    desk = _desk(cluster)
-    lane = desk.new_lane()
-    desk.answer(execution, {"x": np.zeros(200_000, np.uint8)}, lane)
-    desk.answer(timing, {"0/x": np.ones(200_000, np.uint8)}, lane)
-    desk.answer(CloseTimingCall(), {}, lane)
-    assert held == [0, 0]
-
-
 def test_a_pool_of_which_nothing_is_fit_any_more_ends_the_call(
     execution: ExecuteCall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = PlayedCluster()
-    desk = _desk(cluster)
+    desk = played_desk(cluster)
     monkeypatch.setattr(cluster, "ask", Mock(return_value={"error": "box: no GPU"}))
     with pytest.raises(SetupError, match="box: no GPU"):
         desk.answer(execution, {}, desk.new_lane())
@@ -201,7 +121,7 @@ def test_a_pool_of_which_nothing_is_fit_any_more_ends_the_call(
 
 def test_a_session_keeps_its_evaluator_and_is_lost_with_it(timing: OpenTimingCall) -> None:
     cluster = PlayedCluster(_dying(1, ReplayCall))
-    desk = _desk(cluster)
+    desk = played_desk(cluster)
     lane = desk.new_lane()
     assert isinstance(desk.answer(timing, {}, lane)[0], TimingAnswer)
     assert len(cluster.holds) == 1
@@ -217,19 +137,6 @@ def test_a_session_keeps_its_evaluator_and_is_lost_with_it(timing: OpenTimingCal
     assert not cluster.holds
 
 
-def test_a_call_within_a_session_is_answered_by_its_evaluator(
-    timing: OpenTimingCall, execution: ExecuteCall
-) -> None:
-    cluster = PlayedCluster()
-    desk = _desk(cluster)
-    lane = desk.new_lane()
-    desk.answer(timing, {}, lane)
-    assert desk.answer(execution, {}, lane)[0] == OutcomeAnswer(status=Status.PASSED)
-    assert (cluster.leases, cluster.holds) == (1, {1})
-    desk.answer(CloseTimingCall(), {}, lane)
-    assert not cluster.holds
-
-
 def test_sides_that_kill_two_sessions_are_quarantined(
     timing: OpenTimingCall, execution: ExecuteCall
 ) -> None:
@@ -237,7 +144,7 @@ def test_sides_that_kill_two_sessions_are_quarantined(
     asked = timing.asked.model_copy(update={"sides": ()})
     asked = SentTiming.model_validate(dict(asked) | {"sides": (empty,)})
     timing = timing.model_copy(update={"asked": asked})
-    desk = _desk(PlayedCluster(_dying(2, OpenTimingCall)))
+    desk = played_desk(PlayedCluster(_dying(2, OpenTimingCall)))
     lane = desk.new_lane()
     for _ in range(2):
         with pytest.raises(TimingLost):
@@ -252,7 +159,7 @@ def test_a_session_that_cannot_be_opened_holds_nothing(
     timing: OpenTimingCall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = PlayedCluster()
-    desk = _desk(cluster)
+    desk = played_desk(cluster)
     refused = ErrorAnswer(error="setup", message="no worker starts")
     monkeypatch.setattr("support.played_cluster.played_answer", Mock(return_value=refused))
     assert desk.answer(timing, {}, desk.new_lane())[0] == refused
@@ -263,7 +170,7 @@ def test_a_session_that_could_not_be_sent_holds_nothing(
     timing: OpenTimingCall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = PlayedCluster()
-    desk = _desk(cluster)
+    desk = played_desk(cluster)
     monkeypatch.setattr(cluster, "get", Mock(side_effect=MemoryError("the object store is full")))
     with pytest.raises(MemoryError):
         desk.answer(timing, {}, desk.new_lane())
@@ -274,7 +181,7 @@ def test_what_is_promoted_keeps_one_evaluator_with_new_workers(
     execution: ExecuteCall, timing: OpenTimingCall
 ) -> None:
     cluster = PlayedCluster()
-    desk = _desk(cluster, is_fresh=True)
+    desk = played_desk(cluster, is_fresh=True)
     lane = desk.new_lane()
     desk.answer(execution, {}, lane)
     desk.answer(timing, {}, lane)
@@ -289,7 +196,7 @@ def test_what_is_promoted_is_not_measured_in_workers_that_could_not_be_ended(
     execution: ExecuteCall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster = PlayedCluster()
-    desk = _desk(cluster, is_fresh=True)
+    desk = played_desk(cluster, is_fresh=True)
     refused = ErrorAnswer(error="infra", message="a worker does not end")
     monkeypatch.setattr("support.played_cluster.played_answer", Mock(return_value=refused))
     with pytest.raises(InfraError, match="no new worker processes: a worker does not end"):
@@ -301,7 +208,7 @@ def test_a_death_that_one_thread_hears_of_late_costs_no_other_its_evaluator(
     execution: ExecuteCall, timing: OpenTimingCall
 ) -> None:
     cluster = PlayedCluster(_dying(1, ExecuteCall))
-    desk = _desk(cluster, is_fresh=True)
+    desk = played_desk(cluster, is_fresh=True)
     session = desk.new_lane()
     desk.answer(timing, {}, session)
     desk.answer(execution, {}, desk.new_lane())  # it died, and there is another
@@ -323,7 +230,7 @@ def test_two_threads_that_tell_an_evaluator_the_same_leave_nothing_out(
         return False
 
     cluster = PlayedCluster(meet)
-    desk = _desk(cluster, is_fresh=True)
+    desk = played_desk(cluster, is_fresh=True)
     desk.answer(execution, {}, desk.new_lane())  # the evaluator is kept from now on
     desk.answer(HelpersCall(), {}, desk.new_lane())
     threads = [Thread(target=desk.answer, args=(execution, {}, desk.new_lane())) for _ in range(2)]
@@ -340,4 +247,4 @@ def test_a_pool_without_evaluators_is_refused() -> None:
     cluster = PlayedCluster()
     cluster.hello = {"error": "no node has a GPU"}
     with pytest.raises(SetupError, match="no node has a GPU"):
-        _desk(cluster)
+        played_desk(cluster)

@@ -74,7 +74,7 @@ def batch_norm_as_trained(rounding: Roundings, x: Tensor, *parameters: Any) -> t
     # A kernel may fold mean and weight into one factor and one addend, whose own roundings move a
     # whole channel to one side.
     apart = rounding.rounded(x - rounding.rounded(center))
-    folded = rounding.moved(apart, abs(center) * rounding.unit)
+    folded = rounding.moved(apart, lambda _, middle: middle.abs().mul_(rounding.unit), center)
     return (
         _scaled(rounding, folded, inverse, _along_channels(x, weight), _along_channels(x, bias)),
         x.new_empty(0),
@@ -93,9 +93,16 @@ def batch_norm(rounding: Roundings, x: Tensor, *parameters: Any) -> tuple[Tensor
 def _exponentials(rounding: Roundings, x: Tensor, dims: list[int]) -> tuple[Tensor, Tensor, Tensor]:
     less = rounding.rounded(x - x.amax(dims, keepdim=True))
     # exp(x) = 2^(x / ln 2): what a product loses is lost in the exponent.
-    powers = less.exp()
-    powers = rounding.moved(powers, powers * (1.0 + less.abs()) * rounding.unit)
+    powers = rounding.moved(
+        less.exp(),
+        lambda power, below: below.abs().add_(1.0).mul_(power).mul_(rounding.unit),
+        less,
+    )
     return less, powers, rounding.sum(powers, dims)
+
+
+def _logarithm(rounding: Roundings, total: Tensor) -> Tensor:
+    return rounding.moved(total.log(), lambda values, _: values.abs().add_(1.0).mul_(rounding.unit))
 
 
 def softmax(rounding: Roundings, x: Tensor, dim: int, _half_to_float: bool = False) -> Tensor:
@@ -107,17 +114,18 @@ def softmax(rounding: Roundings, x: Tensor, dim: int, _half_to_float: bool = Fal
 def log_softmax(rounding: Roundings, x: Tensor, dim: int, _half_to_float: bool = False) -> Tensor:
     """Return _log_softmax(x, dim)."""
     less, _, total = _exponentials(rounding, x, [dim])
-    logarithm = rounding.moved(total.log(), rounding.unit * (1.0 + total.log().abs()))
+    logarithm = _logarithm(rounding, total)
     # Kernels may keep max + log(sum) as one number and subtract it from x.
     largest = x.amax(dim, keepdim=True)
-    return rounding.rounded(rounding.moved(less - logarithm, largest.abs() * rounding.unit))
+    kept = rounding.moved(less - logarithm, lambda _, most: most.abs().mul_(rounding.unit), largest)
+    return rounding.rounded(kept)
 
 
 def logsumexp(rounding: Roundings, x: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
     """Return the logarithm of the sum of exp(x) over `dim`."""
     dims = [one % max(x.dim(), 1) for one in dim]
     _, _, total = _exponentials(rounding, x, dims)
-    logarithm = rounding.moved(total.log(), rounding.unit * (1.0 + total.log().abs()))
+    logarithm = _logarithm(rounding, total)
     result = rounding.rounded(logarithm + x.amax(dims, keepdim=True))
     return result if keepdim else result.squeeze(dims)
 

@@ -145,12 +145,18 @@ class _Step:
             return custom_operators()[name](*args)
         if name in ("view", "_unsafe_view"):  # a lifted tensor may have other strides
             return args[0].reshape(args[1])
+        if name == "_to_copy" and self._is_lifted_to_itself(args[0]):
+            return args[0]
         if name == "as_strided":
             args = [args[0].contiguous(), *args[1:]]
         function = getattr(getattr(self.torch.ops.aten, name), overload)
         if not isinstance(function, self.torch._ops.OpOverload):
             raise ToolError(f"{self.node.op} is no operator of torch {self.torch.__version__}")
         return _lifted(self.torch, function(*args, **kwargs))
+
+    def _is_lifted_to_itself(self, value: Any) -> bool:
+        """Return whether a conversion of `value` is from a format held in float64 to another."""
+        return self._dtype() in FLOATS and value.dtype == self.torch.float64
 
     def argument(self, argument: Argument) -> Any:
         """Return an argument as torch takes it."""
@@ -205,28 +211,33 @@ class _Step:
         if name in COMPOSITE_STEPS:
             return COMPOSITE_STEPS[name](rounding, *args, **kwargs)
         exact = self.call(args, kwargs)
+        if name == "_to_copy":
+            return exact
         if name in CONTRACTIONS:
             squares, terms = self._squares(name, args, kwargs)
             return rounding.contracted(name, exact, squares, terms)
         if name in SUMS:
-            squared = [args[0] * args[0], *args[1:]]
-            terms = self._terms(name, args, exact)
-            squares = self.call(squared, kwargs)
-            if name != "sum" and name != "cumsum":  # of means: sum((x / n)^2)
-                squares = squares / terms
-            return rounding.added(exact, squares, terms)
+            return self._summed(rounding, args, kwargs, exact)
         if name in RECURRENT:
             steps = sum(args[0].shape[:2]) + args[0].shape[-1]
-            return tuple(rounding.moved(part, part.abs() * rounding.unit * steps) for part in exact)
-        if name == "_to_copy":
-            return exact
-        if name in EXPONENTIALS or (name == "pow" and not isinstance(args[0], self.torch.Tensor)):
-            size = 1.0 + args[0].abs().clamp_max(100.0) if name != "pow" else 32.0
-            return rounding.moved(exact, exact.abs() * size * rounding.unit)
+            return tuple(rounding.rounded(part, steps) for part in exact)
+        if name in EXPONENTIALS:
+            return rounding.exponential(exact, args[0])
         if name in ABSOLUTE:
-            size = exact.abs() + args[0].abs().clamp_min(1.0 if name == "log1p" else 0.0)
-            return rounding.moved(exact, size * rounding.unit)
+            return rounding.absolute(exact, args[0], least=1.0 if name == "log1p" else 0.0)
+        if name == "pow" and not isinstance(args[0], self.torch.Tensor):
+            return rounding.rounded(exact, 32.0)
         return rounding.rounded(exact, 2.0 if name in ("pow", "rsqrt", "div", "lerp") else 1.0)
+
+    def _summed(
+        self, rounding: Roundings, args: list[Any], kwargs: dict[str, Any], exact: Any
+    ) -> Any:
+        name = base_name(self.node.op)
+        terms = self._terms(name, args, exact)
+        squares = self.call([args[0] * args[0], *args[1:]], kwargs)
+        if name not in ("sum", "cumsum"):  # of means: sum((x / n)^2)
+            squares = squares / terms
+        return rounding.added(exact, squares, terms)
 
     def _squares(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, float]:
         """Return the sum of the squares of a contraction's terms, and how many there are."""

@@ -22,11 +22,12 @@ from kopt.kernels.input_regimes import Magnitudes
 from kopt.kernels.oracle import Arrays, Expected, Inputs
 from kopt.kernels.problem import Workload
 from kopt.kernels.rounding import round_to_bf16, round_to_fp16
+from kopt.kernels.wide_work import slices
 
 from .drawing import InputDraw, draw_input
 from .graph import FILE_NAME, AxisSize, Graph, read_graph
 from .interpreter import FLOATS, BoundGraph
-from .rounding_noise import Roundings
+from .rounding_noise import BLOCK_ELEMENTS, Roundings
 from .sampled_runs import run_values, sampled_runs
 from .torch_library import load_torch
 
@@ -156,11 +157,8 @@ class ImportedOracle:
         given = sum(one.numel() for one in tensors.values())
         # Whatever is set so is set for this thread, which may be any.
         with torch.no_grad(), _threads(torch, given), np.errstate(invalid="ignore", over="ignore"):
-            got = {name: _array(value) for name, value in bound.run(tensors, rounding).items()}
-            return {
-                name: np.square(np.where(array == exact[name], 0.0, array - exact[name]))
-                for name, array in got.items()
-            }
+            got = bound.run(tensors, rounding)
+            return {name: _squared_distance(_array(got[name]), exact[name]) for name in got}
 
 
 @contextmanager
@@ -199,6 +197,18 @@ def _as_tensor(torch: Any, array: npt.NDArray[Any]) -> Any:
 
 def _array(value: Any) -> npt.NDArray[np.float64]:
     return np.asarray(value.detach().numpy(), dtype=np.float64)
+
+
+def _squared_distance(
+    got: npt.NDArray[np.float64], exact: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return the squares of `got - exact`, 0 where both are equal, as infinities may be."""
+    squares = np.empty(exact.shape)
+    flat, gots, exacts = squares.reshape(-1), got.reshape(-1), exact.reshape(-1)
+    for part in slices(flat.size, BLOCK_ELEMENTS):
+        away = gots[part] - exacts[part]
+        np.square(np.where(gots[part] == exacts[part], 0.0, away), out=flat[part])
+    return squares
 
 
 def _expected(

@@ -18,11 +18,11 @@ T = TypeVar("T")
 
 LITTLE_ELEMENTS = 1 << 20
 """Values of all nodes of a run up to which threads are not worth it: some milliseconds."""
-HELD_ELEMENTS = 1 << 26
-"""Values of all nodes of the runs of one graph that are under way, 512 MiB in float64.
+HELD_ELEMENTS = 1 << 27
+"""Values of all nodes of the runs of one graph that are under way, 1 GiB in float64.
 
-What they hold at their peak is more: 2.7 GB where this allowed 16 runs of a softmax of 2,048 rows
-and 1,024 columns.
+What they hold at their peak is more: 1.25 GB where half of this allowed 16 runs of a softmax of
+2,048 rows and 1,024 columns.
 """
 
 

@@ -9,13 +9,11 @@ last timed call left, as a checked call never does, and other inputs.
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.set_contents import distinct_contents
 from kopt.kernels.status import Status
-from kopt.tools.check.case_data import CaseKey, make_case_data
-from kopt.tools.check.hidden_seeds import draw_hidden_seeds
 from kopt.tools.check.judge import judge
 from kopt.tools.devices.device import ExecutionRequest, Program
 from kopt.tools.devices.timer import TimingFailure, TimingSession
 
-from .timed_case import REGIME, TimedCase
+from .timed_case import TimedCase
 from .timed_outputs import TimedFinding
 
 
@@ -37,8 +35,7 @@ def later_call(
     replays = session.replay((0,))
     if isinstance(replays, TimingFailure):
         return replays
-    (seed,) = draw_hidden_seeds(1)
-    data = make_case_data(CaseKey(case.problem, case.workload, seed, REGIME))
+    data = case.unseen()
     outcome = case.device.execute(
         ExecutionRequest(
             program, dict(data.inputs), case.poison, late_inputs=False, finds_leftovers=True

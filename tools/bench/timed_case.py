@@ -8,19 +8,22 @@ After a sticky error between replays, or with damaged guard zones, any side of a
 fault: each is then replayed in a session of its own, and the one that fails alone did it.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from kopt.config.callbacks import ignore
 from kopt.config.errors import InfraError
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
+from kopt.config.thread_pool import thread_pool
 from kopt.kernels.problem import Problem, Workload
-from kopt.kernels.set_contents import draw_count
+from kopt.kernels.set_contents import distinct_contents, draw_count, wanted_sets
 from kopt.kernels.status import Status
 from kopt.tools.check.case_data import CaseData, CaseKey, make_case_data
-from kopt.tools.check.cases import InputCase, Run
+from kopt.tools.check.cases import InputCase, Run, buffer_bytes
+from kopt.tools.check.hidden_seeds import draw_hidden_seeds
+from kopt.tools.check.oracle_memory import affordable_jobs
 from kopt.tools.check.run_case import JudgedRun, SharedCase, compare_poisons, execute_run
 from kopt.tools.check.unwritten_gate import POISONS, other_poison
 from kopt.tools.devices.device import Arrays, Device, Program
@@ -45,6 +48,8 @@ class TimedCase:
     settings: Settings
     progress: Callable[[str], None] = ignore
     """Called with a short line before what may take long."""
+    _unseen: list[CaseData] = field(default_factory=list[CaseData], init=False, compare=False)
+    """Made with the draws, where a call behind the timed ones will want it (later_call.py)."""
 
     @property
     def kernel(self) -> str:
@@ -63,10 +68,34 @@ class TimedCase:
         Raises:
             ToolError: The problem's oracle is at fault.
         """
-        return tuple(
-            make_case_data(CaseKey(self.problem, self.workload, self.input_seed + number, REGIME))
-            for number in range(draw_count(self.problem, self.workload, self.gpu.l2_bytes))
-        )
+        count = draw_count(self.problem, self.workload, self.gpu.l2_bytes)
+        seeds = [self.input_seed + number for number in range(count)]
+        if distinct_contents(self.problem, self.workload.axes, count) < self._wanted_sets:
+            seeds += draw_hidden_seeds(1)
+        made = self._made(seeds)
+        self._unseen.extend(made[count:])
+        return tuple(made[:count])
+
+    def unseen(self) -> CaseData:
+        """Return inputs and references that this case gave out to nobody before.
+
+        Raises:
+            ToolError: The problem's oracle is at fault.
+        """
+        return self._unseen.pop() if self._unseen else self._made(draw_hidden_seeds(1))[0]
+
+    @property
+    def _wanted_sets(self) -> int:
+        set_bytes = buffer_bytes(self.problem, self.workload)
+        return wanted_sets(set_bytes, self.gpu.l2_bytes)
+
+    def _made(self, seeds: Sequence[int]) -> list[CaseData]:
+        """Return the case of each seed, as many at once as the machine holds."""
+        one = CaseKey(self.problem, self.workload, self.input_seed, REGIME)
+        keys = [replace(one, seed=seed) for seed in seeds]
+        jobs = affordable_jobs(self.problem, [self.workload], min(len(keys), self.settings.jobs))
+        with thread_pool(jobs, "draws") as pool:
+            return list(pool.map(make_case_data, keys))
 
     def key(self, kind: str, **more: str) -> dict[str, str]:
         """Return what a record that is kept of this kernel on this device is kept under."""

@@ -14,6 +14,7 @@ from kopt.kernels.set_contents import DRAWS
 from kopt.kernels.status import Status, Verdict
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
+from kopt.tools.bench.timed_case import TimedCase
 from kopt.tools.devices.device import Arrays, ExecutionRequest
 from support.bench_cases import CANDIDATE, FakeCompiler
 from support.scripted_timer import QUIET, SETS, Script, ScriptedTimer
@@ -231,6 +232,28 @@ def test_a_later_call_has_other_inputs_than_the_timed_ones(
     (later,) = (one for one in timer.executions if one.finds_leftovers)
     assert later.inputs["x"].tobytes() != timer.sessions[-1].inputs["x"].tobytes()
     assert timer.replayed[-1] == (0,)
+
+
+def test_without_rows_a_later_call_has_other_inputs_than_every_draw(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    timer = ScriptedTimer()
+    assert _bench(_without_rows(request_), settings, timer).status is Status.PASSED
+    (later,) = (one for one in timer.executions if one.finds_leftovers)
+    timed = {one["x"].tobytes() for one in timer.sessions[-1].draws}
+    seen = [one.inputs["x"].tobytes() for one in timer.executions]
+    assert later.inputs["x"].tobytes() not in timed
+    assert seen.count(later.inputs["x"].tobytes()) == 1
+
+
+def test_inputs_that_nobody_had_are_given_out_once(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    asked = _without_rows(request_).case
+    case = TimedCase(asked.problem, asked.workload, 3, 4, ScriptedTimer(), settings)
+    drawn = {one.inputs["x"].tobytes() for one in case.draws}
+    unseen = {case.unseen().inputs["x"].tobytes() for _ in range(3)}
+    assert len(unseen - drawn) == 3
 
 
 def test_a_call_that_is_wrong_only_late_is_found_by_the_last_look(

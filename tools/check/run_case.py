@@ -64,6 +64,7 @@ class JudgedRun:
     mismatch: Mismatch | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     accuracy: tuple[TensorAccuracy, ...] = ()
+    """Of visible inputs: a candidate decides it, so that it could tell of hidden ones."""
     elapsed_s: float = 0.0
     """Seconds of this run: oracle or its cache, execution and gates."""
 
@@ -93,8 +94,9 @@ def _judged_run(shared: SharedCase, run: Run, device: Device) -> JudgedRun:
     judgement = judge(data, outcome.outputs, run.poison)
     finding = judgement.finding
     if finding is None:
-        measured = on_inputs(measure_accuracy(judgement.outputs), shared.case.label)
-        return JudgedRun(Status.PASSED, outcome, accuracy=measured)
+        measured = () if shared.case.hidden else measure_accuracy(judgement.outputs)
+        accuracy = on_inputs(measured, shared.case.label)
+        return JudgedRun(Status.PASSED, outcome, accuracy=accuracy)
     early = explain_early_read(request, data, device)
     if early is not None:
         refusal = _refusal(shared, run, outcome, finding)

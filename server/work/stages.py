@@ -39,7 +39,12 @@ def check(
     """
     from kopt.tools.check.stage import check_candidate
 
-    result = check_candidate(replace(request, arch=opened.arch), opened.device, settings)
+    asked_here = replace(request, arch=opened.arch)
+    result = check_candidate(asked_here, opened.device, settings)
+    if opened.timer is not None and request.level == "full":
+        from kopt.tools.bench.full_check import keep_passed
+
+        keep_passed(asked_here, result, opened.timer, settings)
     if not sanitized or opened.timer is None or result.status in _NEVER_BUILT:
         return result
     from kopt.tools.sanitize.stage import SanitizeRequest, sanitize

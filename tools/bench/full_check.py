@@ -2,8 +2,8 @@
 
 It follows the timing, for nothing else may use the GPU or the cores while it is timed. That it was
 passed is kept for a day under what it depends on: candidate, tune values, compiler, device, the
-problem with its oracle and workloads, and kopt's version. A failure is never kept: the next check
-says what it finds.
+problem with its oracle and workloads, and kopt's version. A full check that was asked for by itself
+counts as well. A failure is never kept: the next check says what it finds.
 """
 
 from dataclasses import replace
@@ -46,11 +46,24 @@ def full_check(
     if kept is not None:
         return kept
     asked.progress("full check")
-    check = check_candidate(replace(asked, level="full"), device, settings)
-    if check.status is Status.PASSED:
-        executions = sum(one.executions for one in check.workloads)
-        keep(settings, key, PassedFullCheck(executions=executions, race_check=check.race_check))
+    full = replace(asked, level="full")
+    check = check_candidate(full, device, settings)
+    keep_passed(full, check, device, settings)
     return check
+
+
+def keep_passed(
+    asked: CheckRequest, check: CheckResult, device: TimingDevice, settings: Settings
+) -> None:
+    """Keep that `check`, the result of `asked` on `device`, is a full check that was passed, if so.
+
+    Raises:
+        SetupError: KOPT_HOME cannot be written.
+    """
+    if asked.level == "full" and check.status is Status.PASSED:
+        executions = sum(one.executions for one in check.workloads)
+        passed = PassedFullCheck(executions=executions, race_check=check.race_check)
+        keep(settings, _key(asked, device), passed)
 
 
 def _key(asked: CheckRequest, device: TimingDevice) -> dict[str, str]:
@@ -62,9 +75,11 @@ def _key(asked: CheckRequest, device: TimingDevice) -> dict[str, str]:
         "driver": device.facts.driver_version,
         "arch": asked.arch,
         "compiler": asked.compiler,
+        "seeds": str(asked.seeds),
         "candidate": case.candidate.id,
         "tune": str(sorted((case.full_tune or {}).items())),
-        "problem": " ".join(_oracle_hash(case.at(workload)) for workload in case.domain_from_here),
+        # Sorted: a check of one workload covers the same domain as that of another.
+        "problem": " ".join(sorted(_oracle_hash(case.at(one)) for one in case.domain_from_here)),
     }
 
 

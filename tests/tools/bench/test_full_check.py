@@ -1,6 +1,7 @@
 """What stands behind `faster`: a full check after the timing, paid once for the same content."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,11 +10,16 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status, Verdict
+from kopt.server.opened_device import OpenedDevice
+from kopt.server.work import stages
+from kopt.tools.bench.full_check import keep_passed
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
+from kopt.tools.check.request import CheckRequest
+from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.device import Arrays, ExecutionRequest
 from kopt.tools.facts.bench_facts import bench_facts, doubts
-from support.bench_cases import CANDIDATE, FakeCompiler
+from support.bench_cases import CANDIDATE, FakeCompiler, bench_problem
 from support.scripted_timer import Script, ScriptedTimer
 from support.synthetic_check import NumpyDevice
 
@@ -103,3 +109,41 @@ def test_a_slower_candidate_is_not_checked_further(
     script = Script(candidate_us=6.0, reference_us=5.0)
     result = bench_candidate(request_, ScriptedTimer(script), settings)
     assert (result.verdict, result.checked) == (Verdict.SLOWER, "quick")
+
+
+@pytest.mark.parametrize("shapes", [((8, 64),), ((8, 64), (4, 64))])
+def test_a_full_check_that_was_asked_for_is_not_paid_again(
+    tmp_path: Path, compiler: FakeCompiler, settings: Settings, shapes: tuple[tuple[int, int], ...]
+) -> None:
+    del compiler
+    problem, timer = bench_problem(tmp_path / "problem", shapes=shapes), ScriptedTimer(FASTER)
+    checked = Case(problem, problem.workloads[-1], CANDIDATE)
+    asked = CheckRequest(checked, "full", arch=timer.facts.arch)
+    keep_passed(asked, check_candidate(asked, timer, settings), timer, settings)
+    timed = BenchRequest(Case(problem, problem.workloads[0], CANDIDATE), seed=1, proves=True)
+    result = bench_candidate(timed, timer, settings)
+    assert (result.verdict, result.checked, result.check.level) == (Verdict.FASTER, "full", "quick")
+
+
+@pytest.mark.parametrize("less", ["quick", "other seeds", "failed"])
+def test_less_than_a_full_check_that_passed_proves_nothing(
+    request_: BenchRequest, settings: Settings, less: str
+) -> None:
+    timer = ScriptedTimer(FASTER)
+    full = replace(request_.quick_check(timer.facts.arch), level="full")
+    asked = {"quick": replace(full, level="quick"), "other seeds": replace(full, seeds=(7,))}
+    check = check_candidate(asked.get(less, full), timer, settings)
+    if less == "failed":
+        check = check.model_copy(update={"status": Status.INCORRECT})
+    keep_passed(asked.get(less, full), check, timer, settings)
+    result = bench_candidate(request_, timer, settings)
+    assert (result.checked, result.check.level) == ("full", "full")
+
+
+def test_the_stage_keeps_that_a_full_check_on_a_gpu_was_passed(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    timer = ScriptedTimer(FASTER)
+    full = replace(request_.quick_check(timer.facts.arch), level="full")
+    assert stages.check(full, OpenedDevice(timer, timer, full.arch), settings).level == "full"
+    assert bench_candidate(request_, timer, settings).check.level == "quick"

@@ -7,7 +7,8 @@ An `oracle.py` beside problem.yaml is trusted code of two functions:
 
 A `steps.py` beside it may have a third, `expected_in_steps` (Steps). `expected` and
 `expected_in_steps` may take the workload as a third parameter. `REGIMES` names the regimes that
-`make_inputs` serves where it does not serve all of `input_regimes.py`.
+`make_inputs` serves where it does not serve all of `input_regimes.py`; `warm_up()` imports what
+takes seconds, while something else is waited for.
 
 Arrays have the tensor's storage shape and numpy dtype (`dtypes.numpy_dtype`).
 """
@@ -127,6 +128,17 @@ def load_oracle(problem: Problem) -> Oracle:
     oracle = cast(Oracle, _loaded(problem, path, ("make_inputs", "expected")))
     _refuse_odd_regimes(path, served_regimes(oracle))
     return oracle
+
+
+def warm_up(problem: Problem) -> None:
+    """Import what the oracle of `problem` computes with, if its `warm_up` says how.
+
+    Raises:
+        ToolError: As of `load_oracle`.
+    """
+    does = getattr(load_oracle(problem), "warm_up", None)
+    if callable(does):
+        does()
 
 
 def load_steps(problem: Problem) -> Steps | None:

@@ -5,12 +5,15 @@ nothing is compared whose timed outputs were not. `estimated.py` is the stage wi
 """
 
 import secrets
+from concurrent.futures import wait
 from time import perf_counter
 
 from kopt.config.errors import InfraError, ToolError
 from kopt.config.settings import Settings
+from kopt.config.thread_pool import thread_pool
 from kopt.kernels.bench_result import BenchResult, PlainCopy, RejectedBaseline
 from kopt.kernels.check_result import CheckResult
+from kopt.kernels.oracle import warm_up
 from kopt.kernels.record import Diagnostic, because
 from kopt.kernels.roofline import workload_bytes
 from kopt.kernels.status import Status
@@ -48,7 +51,11 @@ def bench_candidate(request: BenchRequest, device: TimingDevice, settings: Setti
     start = perf_counter()
     asked = request.quick_check(device.facts.arch)
     if request.checked is None:
-        check = check_candidate(asked, device, settings)
+        with thread_pool(1, "oracle") as pool:
+            # What fails here fails again with the draws.
+            warming = pool.submit(warm_up, request.case.problem)
+            check = check_candidate(asked, device, settings)
+            wait([warming])
     else:
         check = request.checked
         _refuse_other_check(check, asked, device)

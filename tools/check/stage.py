@@ -4,6 +4,7 @@
 clock: what a check finds depends on the source, the level and the hidden seeds alone.
 """
 
+from concurrent.futures import Future, wait
 from dataclasses import replace
 from time import perf_counter
 
@@ -15,7 +16,7 @@ from kopt.kernels.case import Case
 from kopt.kernels.case_inputs import drawn_regimes, regimes_left_out
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import CompileResult
-from kopt.kernels.oracle import load_oracle
+from kopt.kernels.oracle import load_oracle, warm_up
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.source_screen import screen_source
 from kopt.kernels.status import Status
@@ -130,9 +131,13 @@ def _build(
     if plan is None or screen_source(request.case.candidate):
         return compile_candidate(compile_request, settings), None
     program = Program(request.case.candidate, request.case.problem, plan, arch=request.arch)
-    with thread_pool(1, "prepare") as pool:
+    warming: list[Future[None]] = []
+    with thread_pool(2, "prepare") as pool:
         preparing = pool.submit(device.prepare, program)
+        if request.level == "full":  # which computes; what fails here fails again there
+            warming.append(pool.submit(warm_up, request.case.problem))
         compiled = compile_candidate(compile_request, settings)
+        wait(warming)
         return compiled, preparing.result()
 
 

@@ -73,6 +73,15 @@ class ImportedOracle:
             raise ToolError(f"{path} was changed after its import: import the function again")
         return read_graph(self.folder)
 
+    @staticmethod
+    def warm_up() -> None:
+        """Import torch.
+
+        Raises:
+            SetupError: It is not installed.
+        """
+        load_torch()
+
     def make_inputs(self, workload: Workload, rng: np.random.Generator, regime: str) -> Inputs:
         """Return every input, parameter, buffer and constant of the graph."""
         recorded = max((given.drawing.samples for given in self.graph.inputs), default=0)

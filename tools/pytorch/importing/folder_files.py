@@ -15,7 +15,7 @@ _oracle = imported_oracle(
     magnitudes=Magnitudes({tiny!r}, {huge!r}),
     precision="{precision}",
 )
-make_inputs, expected = _oracle.make_inputs, _oracle.expected
+make_inputs, expected, warm_up = _oracle.make_inputs, _oracle.expected, _oracle.warm_up
 REGIMES = {regimes!r}
 DERIVED_REGIMES = {derived!r}
 '''

@@ -91,6 +91,18 @@ def test_arrays_of_this_machine_go_whole(
 
 
 @pytest.mark.slow  # an evaluator is a Python that loads kopt
+def test_whoever_starts_an_evaluator_is_told_how_it_ends(resident_settings: Settings) -> None:
+    told: list[str] = []
+    for _ in range(2):
+        opened = open_resident("cuda:0", resident_settings, told.append, has_spare=True)
+        assert opened is not None
+        opened.close()
+    (line,) = told
+    assert "it ends after 60 s" in line
+    assert "KOPT_GPU_IDLE_S=0" in line
+
+
+@pytest.mark.slow  # an evaluator is a Python that loads kopt
 def test_a_call_whose_evaluator_cannot_start_says_why_and_does_without(
     resident_settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -265,17 +265,6 @@ def test_sigterm_ends_an_evaluator_and_its_workers(rig: _Rig) -> None:
     assert not place_of("cuda:0", rig.settings).socket_path.exists()
 
 
-def test_whoever_starts_an_evaluator_is_told_how_it_ends(rig: _Rig) -> None:
-    told: list[str] = []
-    for _ in range(2):
-        found = open_resident("cuda:0", rig.settings, told.append, has_spare=True)
-        assert found is not None
-        found.close()
-    (line,) = told
-    assert "it ends after 60 s" in line
-    assert "KOPT_GPU_IDLE_S=0" in line
-
-
 def test_none_is_started_where_none_is_wanted(rig: _Rig) -> None:
     unwanted = replace(rig.settings, gpu_idle_s=0.0)
     assert open_resident("cuda:0", unwanted, ignore, has_spare=True) is None

@@ -41,18 +41,20 @@ def check(
 
     asked_here = replace(request, arch=opened.arch)
     result = check_candidate(asked_here, opened.device, settings)
-    if opened.timer is not None and request.level == "full":
-        from kopt.tools.bench.full_check import keep_passed
-
-        keep_passed(asked_here, result, opened.timer, settings)
-    if not sanitized or opened.timer is None or result.status in _NEVER_BUILT:
+    if opened.timer is None or result.status in _NEVER_BUILT:
         return result
-    from kopt.tools.sanitize.stage import SanitizeRequest, sanitize
+    if sanitized:
+        from kopt.tools.sanitize.stage import SanitizeRequest, sanitize
 
-    asked = SanitizeRequest(request.case, progress=request.progress)
-    found = sanitize(asked, opened.timer, settings)
-    status = found.status if result.status is Status.PASSED else result.status
-    return result.model_copy(update={"sanitizer": found, "status": status})
+        asked = SanitizeRequest(request.case, progress=request.progress)
+        found = sanitize(asked, opened.timer, settings)
+        status = found.status if result.status is Status.PASSED else result.status
+        result = result.model_copy(update={"sanitizer": found, "status": status})
+    if request.level == "full":
+        from kopt.tools.bench.full_check import keep_outcome
+
+        keep_outcome(asked_here, result, opened.timer, settings)
+    return result
 
 
 def bench(request: BenchRequest, opened: OpenedDevice, settings: Settings) -> BenchResult:

@@ -3,7 +3,7 @@
 It follows the timing, for nothing else may use the GPU or the cores while it is timed. That it was
 passed is kept for a day under what it depends on: candidate, tune values, compiler, device, the
 problem with its oracle and workloads, and kopt's version. A full check that was asked for by itself
-counts as well. A failure is never kept: the next check says what it finds.
+counts as well, until one fails. A failure is never kept: the next check says what it finds.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.timer import TimingDevice
 
-from .kept_records import keep, load_kept
+from .kept_records import forget, keep, load_kept
 
 
 class PassedFullCheck(Record):
@@ -48,22 +48,28 @@ def full_check(
     asked.progress("full check")
     full = replace(asked, level="full")
     check = check_candidate(full, device, settings)
-    keep_passed(full, check, device, settings)
+    keep_outcome(full, check, device, settings)
     return check
 
 
-def keep_passed(
+def keep_outcome(
     asked: CheckRequest, check: CheckResult, device: TimingDevice, settings: Settings
 ) -> None:
-    """Keep that `check`, the result of `asked` on `device`, is a full check that was passed, if so.
+    """Keep that `check`, the result of `asked` on `device`, is a full check that was passed.
+
+    One that was not passed has an earlier one forgotten; one of another level says nothing.
 
     Raises:
         SetupError: KOPT_HOME cannot be written.
     """
-    if asked.level == "full" and check.status is Status.PASSED:
-        executions = sum(one.executions for one in check.workloads)
-        passed = PassedFullCheck(executions=executions, race_check=check.race_check)
-        keep(settings, _key(asked, device), passed)
+    if asked.level != "full":
+        return
+    key = _key(asked, device)
+    if check.status is not Status.PASSED:
+        forget(settings, key)
+        return
+    executions = sum(one.executions for one in check.workloads)
+    keep(settings, key, PassedFullCheck(executions=executions, race_check=check.race_check))
 
 
 def _key(asked: CheckRequest, device: TimingDevice) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,13 +13,14 @@ from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status, Verdict
 from kopt.server.opened_device import OpenedDevice
 from kopt.server.work import stages
-from kopt.tools.bench.full_check import keep_passed
+from kopt.tools.bench.full_check import keep_outcome
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.device import Arrays, ExecutionRequest
 from kopt.tools.facts.bench_facts import bench_facts, doubts
+from kopt.tools.sanitize import stage as sanitize_stage
 from support.bench_cases import CANDIDATE, FakeCompiler, bench_problem
 from support.scripted_timer import Script, ScriptedTimer
 from support.synthetic_check import NumpyDevice
@@ -119,7 +121,7 @@ def test_a_full_check_that_was_asked_for_is_not_paid_again(
     problem, timer = bench_problem(tmp_path / "problem", shapes=shapes), ScriptedTimer(FASTER)
     checked = Case(problem, problem.workloads[-1], CANDIDATE)
     asked = CheckRequest(checked, "full", arch=timer.facts.arch)
-    keep_passed(asked, check_candidate(asked, timer, settings), timer, settings)
+    keep_outcome(asked, check_candidate(asked, timer, settings), timer, settings)
     timed = BenchRequest(Case(problem, problem.workloads[0], CANDIDATE), seed=1, proves=True)
     result = bench_candidate(timed, timer, settings)
     assert (result.verdict, result.checked, result.check.level) == (Verdict.FASTER, "full", "quick")
@@ -135,7 +137,7 @@ def test_less_than_a_full_check_that_passed_proves_nothing(
     check = check_candidate(asked.get(less, full), timer, settings)
     if less == "failed":
         check = check.model_copy(update={"status": Status.INCORRECT})
-    keep_passed(asked.get(less, full), check, timer, settings)
+    keep_outcome(asked.get(less, full), check, timer, settings)
     result = bench_candidate(request_, timer, settings)
     assert (result.checked, result.check.level) == ("full", "full")
 
@@ -147,3 +149,28 @@ def test_the_stage_keeps_that_a_full_check_on_a_gpu_was_passed(
     full = replace(request_.quick_check(timer.facts.arch), level="full")
     assert stages.check(full, OpenedDevice(timer, timer, full.arch), settings).level == "full"
     assert bench_candidate(request_, timer, settings).check.level == "quick"
+
+
+def test_a_full_check_that_failed_since_takes_back_one_that_was_passed(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    timer = ScriptedTimer(FASTER)
+    full = replace(request_.quick_check(timer.facts.arch), level="full")
+    passed = check_candidate(full, timer, settings)
+    keep_outcome(full, passed, timer, settings)
+    keep_outcome(full, passed.model_copy(update={"status": Status.INCORRECT}), timer, settings)
+    assert bench_candidate(request_, timer, settings).check.level == "full"
+
+
+def test_what_the_sanitizer_refutes_is_not_kept_as_passed(
+    request_: BenchRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuted(*_: object) -> SimpleNamespace:
+        return SimpleNamespace(status=Status.INCORRECT)
+
+    monkeypatch.setattr(sanitize_stage, "sanitize", refuted)
+    timer = ScriptedTimer(FASTER)
+    full = replace(request_.quick_check(timer.facts.arch), level="full")
+    opened = OpenedDevice(timer, timer, full.arch)
+    assert stages.check(full, opened, settings, sanitized=True).status is Status.INCORRECT
+    assert bench_candidate(request_, timer, settings).check.level == "full"

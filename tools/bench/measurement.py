@@ -7,7 +7,7 @@ counts replays could tell it from those before. Blocks that throttling or a chan
 disturbed do not count.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -145,25 +145,22 @@ class _Run:
             if self.found.disturbed > most_disturbed:
                 self.ended = "disturbed"
                 return None
-            is_before = self.found.blocks <= self._looked_behind
             failure = self._replay(missing)
-            if failure is None:
-                self._drop_far_apart()
-                is_looked_behind = is_before and self.found.blocks > self._looked_behind
-                failure = self._look() if is_looked_behind else None
             if failure is not None:
                 return failure
+            self._drop_far_apart()
         return None
 
-    def _look(self) -> TimingFailure | None:
-        """Inspect any of the candidate's replays of a block; the block ends with it."""
+    def _looked_at(self) -> tuple[int, ...]:
+        """Return a block that ends with any of the candidate's replays, which is inspected."""
         candidate = self._plan.main.candidate
         sequence = make_block(self._pairings, self._rng, self._plan.empty).sequence
         places = [place for place, side in enumerate(sequence) if side == candidate]
         last: int = places[int(self._rng.integers(len(places)))]
-        replays = self._session.replay(sequence[: last + 1])
-        if isinstance(replays, TimingFailure):
-            return replays
+        return tuple(sequence[: last + 1])
+
+    def _look(self) -> TimingFailure | None:
+        """Inspect the last replay of the call before, which is the candidate's."""
         # Drawn after the replay that is judged by them.
         sets: list[int] = self._rng.permutation(self._session.facts.sets)[:SAMPLED_SETS].tolist()
         outputs = self._session.collect(tuple(sets))
@@ -199,7 +196,10 @@ class _Run:
         return interval is not None and (interval.low > FAR_APART or interval.high < -FAR_APART)
 
     def _replay(self, missing: int) -> TimingFailure | None:
-        """Measure some blocks, none beyond that which is looked behind; `missing` pairs at most."""
+        """Measure some blocks, none beyond that which is looked behind; `missing` pairs at most.
+
+        What is looked at ends the same call: nothing but its end tells it from a block that counts.
+        """
         begun = self.found.blocks
         count = min(-(-missing // PAIRS_PER_BLOCK), BLOCKS_AT_ONCE - begun % BLOCKS_AT_ONCE)
         if begun <= self._looked_behind:
@@ -214,12 +214,16 @@ class _Run:
             )
             for place in range(count)
         ]
-        measured = replay_each(self._session, [block.sequence for block in blocks])
+        sequences: list[Sequence[int]] = [block.sequence for block in blocks]
+        is_looked_behind = begun <= self._looked_behind < begun + count
+        if is_looked_behind:
+            sequences.append(self._looked_at())
+        measured = replay_each(self._session, sequences)
         if isinstance(measured, TimingFailure):
             return measured
-        for block, replays in zip(blocks, measured, strict=True):
+        for block, replays in zip(blocks, measured[:count], strict=True):
             self._count(block, replays)
-        return None
+        return self._look() if is_looked_behind else None
 
     def _count(self, block: Block, replays: Replays) -> None:
         found = self.found

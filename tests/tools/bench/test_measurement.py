@@ -93,6 +93,21 @@ def test_a_far_session_measures_the_same_in_few_calls(problem: Problem, seed: in
 
 
 @pytest.mark.parametrize("seed", range(5))
+def test_what_is_looked_at_on_the_way_ends_a_call_with_blocks_that_count(
+    problem: Problem, seed: int
+) -> None:
+    far = _FarSession(_session(problem, Script(noise=QUIET))[1])
+    sequences: list[int] = []
+
+    def inspect(outputs: SetOutputs) -> bool:
+        sequences.append(far.calls[-1])
+        return bool(outputs.outputs)
+
+    measure(far, replace(PLAN, seed=seed), inspect)
+    assert sequences[0] > 1
+
+
+@pytest.mark.parametrize("seed", range(5))
 def test_outputs_are_taken_once_on_the_way_and_once_at_the_end(problem: Problem, seed: int) -> None:
     timer, session = _session(problem, Script(noise=QUIET))
     measure(session, replace(PLAN, seed=seed), _accept)

@@ -191,7 +191,7 @@ def sweep(host: Host) -> None:
     command += ["--start", str(swept), "--device", host.device.name, "--json"]
     command += ["--budget", str(SWEEP_VARIANTS), "--rounds", "20"]
     started = time.perf_counter()
-    environment = {**os.environ, "KOPT_HOME": str(host.settings.home)}
+    environment = {**os.environ, "KOPT_HOME": str(host.settings.home), "KOPT_GPU_IDLE_S": "0"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     elapsed_s = time.perf_counter() - started
     (host.folder / "sweep.json").write_text(done.stdout, "utf-8")
@@ -255,7 +255,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kopt-bench-") as scratch:
         home = options.home or Path(scratch) / "home"
-        settings = replace(settings_from_environment(), home=home.absolute())
+        settings = replace(settings_from_environment(), home=home.absolute(), gpu_idle_s=0.0)
         with open_device(options.device, settings) as device:
             timing = cast(TimingDevice, device)
             problems = tuple(options.problem)

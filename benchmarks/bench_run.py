@@ -67,7 +67,7 @@ def main() -> None:
         home = options.home or Path(temporary)
         kernels = options.kernel or list(_hopper_kernels(settings, options.all))
         bench = Bench(
-            replace(settings, home=home, claude=access),
+            replace(settings, home=home, claude=access, gpu_idle_s=0.0),
             load_search_settings().with_beam(options.beam_width, options.rounds),
             options.seconds / len(kernels),
             options.prove,

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from markdown_tables import grid
 from pool_search import SearchIsLeft
@@ -104,7 +105,7 @@ def won_kernels() -> list[str]:
 def read_picks(folder: Path) -> list[SimPick]:
     """Return what was searched before."""
     path = folder / _PICKS
-    entries = json.loads(path.read_text("utf-8")) if path.is_file() else []
+    entries: list[dict[str, Any]] = json.loads(path.read_text("utf-8")) if path.is_file() else []
     return [SimPick(one["kernel"], tuple(one["candidates"]), one["pick"]) for one in entries]
 
 

@@ -1,6 +1,7 @@
 """`kopt run --dry-run`: the plan of a run, or of one run for each kernel, and nothing else."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.table import Table
 from rich.text import Text
@@ -27,8 +28,8 @@ def print_dry_run(session: Session, requests: Sequence[RunRequest], choice: Devi
         ToolError: A kernel or a start that is not there, or a kernel that only a GPU runs.
         SetupError: No such device here, or a model whose price is not known.
     """
-    # Looked at and not used: nothing waits for a GPU here.
-    with opened_device(choice, session.settings, ignore) as opened:
+    # Looked at and not used: nothing waits for a GPU here, or stays.
+    with opened_device(choice, replace(session.settings, gpu_idle_s=0.0), ignore) as opened:
         for request in requests:
             problem, workload = find_kernel(request.kernel, session.settings.problems)
             refuse_timed_workload(problem, workload, opened.device)

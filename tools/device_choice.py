@@ -74,11 +74,14 @@ def _opened(
         from kopt.tools.remote.open_remote import open_remote
 
         return open_remote(remote_address(name), settings, tell, has_spare=has_spare)
-    from kopt.tools.resident.open_resident import open_resident
+    from kopt.tools.resident.open_resident import open_resident, retire_idle
 
-    shared = None if is_fresh else open_resident(name, settings, tell, has_spare=has_spare)
-    if shared is not None:
-        return shared
+    if is_fresh:
+        retire_idle(name, settings)
+    else:
+        shared = open_resident(name, settings, tell, has_spare=has_spare)
+        if shared is not None:
+            return shared
     from kopt.tools.gpu.open_gpu import open_gpu
 
     return open_gpu(name, settings, tell, has_spare=has_spare)

@@ -227,7 +227,7 @@ def main() -> None:
     clock, workers = install()
     with tempfile.TemporaryDirectory(prefix="kopt-phases-") as scratch:
         home = options.home or Path(scratch) / "home"
-        settings = replace(settings_from_environment(), home=home.absolute())
+        settings = replace(settings_from_environment(), home=home.absolute(), gpu_idle_s=0.0)
         with open_device(options.device, settings) as device:
             bench = Bench(cast(TimingDevice, device), settings, clock, workers)
             for pair in options.kernels:

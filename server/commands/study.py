@@ -1,5 +1,6 @@
 """`kopt study`: ways to search compared on a set of kernels, with and without memory."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -166,8 +167,8 @@ def _show_forecast(session: Session, options: StudyOptions) -> int:
         raise ToolError("--dry-run shows the plan of a new study: leave --resume out")
     asked = asked_of_study(options, session)
     choice = DeviceChoice(options.device, options.arch)
-    # Looked at and not used: nothing waits for a GPU here.
-    with opened_device(choice, session.settings, ignore) as on:
+    # Looked at and not used: nothing waits for a GPU here, or stays.
+    with opened_device(choice, replace(session.settings, gpu_idle_s=0.0), ignore) as on:
         plan = plan_of_study(asked, on)
         gpu = on.device.gpu or gpu_for_arch(on.arch)
     forecast = forecast_study(plan, session.settings, gpu)

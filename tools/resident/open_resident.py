@@ -8,9 +8,12 @@ from kopt.tools.gpu.discovery import find_gpu, require_worker_modules
 from kopt.tools.remote.device import RemoteDevice
 from kopt.tools.remote.open_remote import open_over
 
+from .control import ask_evaluators
 from .place import ResidentPlace, all_places, place_of
 from .route import ResidentRoute
 from .starting import start_evaluator
+
+_WITHOUT = "this call has workers of its own"
 
 
 def open_resident(
@@ -29,29 +32,42 @@ def open_resident(
     """
     if not settings.gpu_idle_s and not all_places(settings):
         return None
-    place = place_of(name, settings)
     idle_s = settings.gpu_idle_s or RESIDENT_IDLE_S
+    try:
+        place = place_of(name, settings)
+        is_there = _is_there(place)
+    except (SetupError, OSError) as error:
+        show(f"{error}; {_WITHOUT}")
+        return None
 
     def start() -> None:
         find_gpu(name)  # else each call of a machine without one would start a process
         require_worker_modules()
         start_evaluator(place, idle_s)
 
-    if not _is_there(place):
+    if not is_there:
         if not settings.gpu_idle_s:
             return None
         find_gpu(name)
         require_worker_modules()
         try:
             start_evaluator(place, idle_s)
-        except SetupError as error:
-            show(f"{error}; this call has workers of its own")
+        except (SetupError, OSError) as error:
+            show(f"{error}; {_WITHOUT}")
             return None
         show(
             f"a resident evaluator of {name} makes the next calls faster; it ends after {idle_s:g}"
             " s without one (`kopt gpu stop`: now; KOPT_GPU_IDLE_S=0: none)"
         )
     return open_over(ResidentRoute(place, start, show), settings, show, has_spare=has_spare)
+
+
+def retire_idle(name: str, settings: Settings) -> None:
+    """Have the evaluator of a GPU end if it has no caller: what follows wants the GPU alone."""
+    if all_places(settings):
+        found = ask_evaluators(settings, "status", name).evaluators
+        if found and not any(one.callers for one in found):
+            ask_evaluators(settings, "stop", name)
 
 
 def _is_there(place: ResidentPlace) -> bool:

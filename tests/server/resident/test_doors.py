@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from kopt.config.callbacks import ignore
 from kopt.config.errors import SetupError
 from kopt.config.pollable_event import PollableEvent
 from kopt.config.settings import Settings
+from kopt.server.jobs.process_tree import session_tree
 from kopt.server.protocol.web.listen_address import HttpOptions, open_doorway
 from kopt.server.resident import evaluator
 from kopt.server.resident.evaluator import ResidentEvaluator
@@ -27,10 +29,13 @@ from kopt.tools.remote import link
 from kopt.tools.remote.wire import FrameWriter
 from kopt.tools.resident import greeting, starting
 from kopt.tools.resident.control import ask_evaluators
-from kopt.tools.resident.open_resident import open_resident
+from kopt.tools.resident.open_resident import open_resident, retire_idle
 from kopt.tools.resident.place import place_of
 from support.far_twin import workers_opener
 from support.shared_caches import share_caches
+from support.stdio_process import wait_until_gone
+
+BOUND_S = 60.0
 
 
 def test_another_environment_has_another_evaluator(
@@ -112,6 +117,36 @@ def test_a_call_whose_evaluator_cannot_start_says_why_and_does_without(
     (line,) = told
     assert "no room for this one" in line
     assert line.endswith("this call has workers of its own")
+
+
+def test_a_call_whose_evaluator_has_no_safe_place_says_why_and_does_without(
+    resident_settings: Settings,
+) -> None:
+    folder = resident_settings.home / "gpu"
+    folder.mkdir()
+    folder.chmod(0o777)
+    told: list[str] = []
+    assert open_resident("cuda:0", resident_settings, told.append, has_spare=True) is None
+    (line,) = told
+    assert line.endswith("this call has workers of its own")
+
+
+@pytest.mark.slow  # an evaluator is a Python that loads kopt
+def test_an_evaluator_ends_for_what_wants_the_gpu_alone_unless_it_has_callers(
+    resident_settings: Settings,
+) -> None:
+    opened = open_resident("cuda:0", resident_settings, ignore, has_spare=True)
+    assert opened is not None
+    retire_idle("cuda:0", resident_settings)
+    (one,) = ask_evaluators(resident_settings, "status").evaluators
+    assert not one.is_stopping
+    tree = session_tree(one.pid)
+    opened.close()
+    until = time.monotonic() + BOUND_S
+    while ask_evaluators(resident_settings, "status").evaluators[0].callers:
+        assert time.monotonic() < until
+    retire_idle("cuda:0", resident_settings)
+    wait_until_gone(tree)
 
 
 def test_whoever_crowds_the_port_leaves_room_at_the_socket_of_this_machine(

@@ -115,6 +115,8 @@ def main() -> None:
     parser.add_argument("--kernel", default=KERNEL)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    if options.json and not options.json.absolute().parent.is_dir():
+        parser.error(f"--json: there is no folder {options.json.absolute().parent}")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed is compiled once
     print("| commands | wall s | target |\n|---|---|---|", flush=True)
     rows: list[Row] = []

@@ -25,6 +25,7 @@ from markdown_tables import grid
 from pool_search import SearchIsLeft
 
 from kopt.config.callbacks import ignore
+from kopt.config.errors import KoptError, ToolError
 from kopt.config.search_settings import load_search_settings
 from kopt.config.settings import settings_from_environment
 from kopt.kernels.problem_loader import load_problems
@@ -74,16 +75,22 @@ def main() -> None:
     other.add_argument("times", type=Path)
     other.set_defaults(does=_score)
     options = parser.parse_args()
-    options.does(options)
+    try:
+        options.does(options)
+    except (OSError, UnicodeDecodeError, KoptError) as error:
+        parser.error(str(error))
 
 
 def _search_all(options: argparse.Namespace) -> None:
+    kernels = [one for one in won_kernels() if any(part in one for part in options.kernel)]
+    if not kernels:
+        raise ToolError(f"no kernel with a winner has {' or '.join(options.kernel)} in its id")
     folder: Path = options.folder
     folder.mkdir(parents=True, exist_ok=True)
     picks = read_picks(folder)
     known = {one.kernel for one in picks}
-    for kernel in won_kernels():
-        if kernel in known or not any(part in kernel for part in options.kernel):
+    for kernel in kernels:
+        if kernel in known:
             continue
         members, leader = _searched(kernel, f"sim:{options.gpu}", options.evaluations)
         picks.append(_kept(kernel, members, leader, folder))
@@ -151,6 +158,8 @@ def _kept(kernel: str, members: Sequence[Member], leader: Member, folder: Path) 
 
 
 def _score(options: argparse.Namespace) -> None:
+    if not read_picks(options.folder):
+        raise ToolError(f"{options.folder} has no searches: sim_picks.py search {options.folder}")
     print(score_table(read_picks(options.folder), read_times(options.times.read_text("utf-8"))))
 
 

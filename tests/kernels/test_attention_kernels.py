@@ -56,7 +56,8 @@ def test_the_kernel_compiles_for_all_that_it_claims_and_spills_nothing(settings:
 def test_a_kernel_passes_the_full_check(candidate: Candidate, settings: Settings) -> None:
     result = _check(ATTENTION, candidate.source, settings, "full")
     assert result.status is Status.PASSED, (result.mismatch, result.diagnostics)
-    assert result.unexecuted_lines == ((OTHER_PAGES,) if candidate is RANGES else ())
+    # A shape that the check draws may have a range of several pages, or none.
+    assert set(result.unexecuted_lines) <= ({OTHER_PAGES} if candidate is RANGES else set())
 
 
 @pytest.mark.parametrize("blocks", [1, 3, 24])

@@ -5,6 +5,7 @@ nothing is compared whose timed outputs were not. `estimated.py` is the stage wi
 """
 
 import secrets
+from concurrent.futures import wait
 from time import perf_counter
 
 from kopt.config.errors import InfraError, ToolError
@@ -52,8 +53,9 @@ def bench_candidate(request: BenchRequest, device: TimingDevice, settings: Setti
     if request.checked is None:
         with thread_pool(1, "oracle") as pool:
             # What fails here fails again with the draws.
-            pool.submit(warm_up, request.case.problem)
+            warming = pool.submit(warm_up, request.case.problem)
             check = check_candidate(asked, device, settings)
+            wait([warming])  # the pool drops what has not begun
     else:
         check = request.checked
         _refuse_other_check(check, asked, device)

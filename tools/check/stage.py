@@ -4,6 +4,7 @@
 clock: what a check finds depends on the source, the level and the hidden seeds alone.
 """
 
+from concurrent.futures import Future, wait
 from dataclasses import replace
 from time import perf_counter
 
@@ -130,11 +131,13 @@ def _build(
     if plan is None or screen_source(request.case.candidate):
         return compile_candidate(compile_request, settings), None
     program = Program(request.case.candidate, request.case.problem, plan, arch=request.arch)
+    warming: list[Future[None]] = []
     with thread_pool(2, "prepare") as pool:
         preparing = pool.submit(device.prepare, program)
         if request.level == "full":  # which computes; what fails here fails again there
-            pool.submit(warm_up, request.case.problem)
+            warming.append(pool.submit(warm_up, request.case.problem))
         compiled = compile_candidate(compile_request, settings)
+        wait(warming)  # the pool drops what has not begun
         return compiled, preparing.result()
 
 

@@ -64,7 +64,7 @@ class JudgedRun:
     mismatch: Mismatch | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     accuracy: tuple[TensorAccuracy, ...] = ()
-    """Of visible inputs: a candidate decides it, so that it could tell of hidden ones."""
+    """It is measured on visible inputs alone: a candidate could tell of hidden ones by it."""
     elapsed_s: float = 0.0
     """Seconds of this run: oracle or its cache, execution and gates."""
 

@@ -106,7 +106,7 @@ def _assorted(
     for regime, part in zip(regimes, parts, strict=True):
         if not part.size:
             continue
-        smaller = _with_rows(problem, workload, {row_axis: part.size})
+        smaller = with_rows(problem, workload, {row_axis: part.size})
         drawn = draw_inputs(problem, oracle, smaller, rng, regime)
         for name, place in replaced.items():
             _put_rows(inputs[name], drawn[name], part, place)
@@ -141,7 +141,8 @@ def _axes_of_rows(problem: Problem, row_axis: str) -> set[str]:
     return found
 
 
-def _with_rows(problem: Problem, workload: Workload, rows: dict[str, int]) -> Workload:
+def with_rows(problem: Problem, workload: Workload, rows: dict[str, int]) -> Workload:
+    """Return `workload` with other values of some variable axes, and what is computed from them."""
     axes = {**workload.axes, **rows}
     for name, expression in problem.axes.items():
         if expression is not None:

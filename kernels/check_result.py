@@ -120,6 +120,8 @@ class WorkloadCheck(Record):
     poisons: int = Field(ge=0)
     schedules: int = Field(ge=0)
     executions: int = Field(ge=0)
+    judged_rows: int | None = Field(default=None, ge=1)
+    """Rows whose results each case judged, drawn anew for it; None: all rows."""
     elapsed_s: float = Field(ge=0.0)
 
 

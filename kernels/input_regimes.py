@@ -45,18 +45,44 @@ def draw_values(
     A large matrix is drawn by several threads, each chunk of rows from a generator of its own that
     `rng` spawns: the same seed gives the same values, however many threads there are.
     """
-    values = np.empty(shape, dtype=np.float32)
     spread = np.broadcast_to(amplitudes, shape)
+
+    def draw(own: np.random.Generator, block: slice, values: Float32s) -> None:
+        _fill_with_normal(own, values.reshape(-1))
+        values *= spread[block]
+
+    return _drawn_wide(rng, shape, draw)
+
+
+def draw_uniform(
+    rng: np.random.Generator, shape: tuple[int, int], low: float, high: float
+) -> npt.NDArray[np.float32]:
+    """Return values of `shape` spread evenly from `low` to `high`, by threads as `draw_values`."""
+
+    def draw(own: np.random.Generator, _: slice, values: Float32s) -> None:
+        own.random(out=values, dtype=np.float32)
+        values *= np.float32(high - low)
+        values += np.float32(low)
+
+    return _drawn_wide(rng, shape, draw)
+
+
+def _drawn_wide(
+    rng: np.random.Generator,
+    shape: tuple[int, int],
+    draw: Callable[[np.random.Generator, slice, Float32s], None],
+) -> Float32s:
+    """Return a matrix whose blocks of rows `draw` fills in place, given their generator."""
+    values = np.empty(shape, dtype=np.float32)
     chunks = row_chunks(*shape)
     generators = rng.spawn(len(chunks)) if len(chunks) > 1 else [rng]
     own = {chunk.start: one for chunk, one in zip(chunks, generators, strict=False)}
 
-    def draw(chunk: slice) -> None:
+    def fill(chunk: slice) -> None:
         for block in slices(chunk.stop, BLOCK_ELEMENTS // max(1, shape[1]), chunk.start):
-            _fill_with_normal(own[chunk.start], values[block].reshape(-1))
-            values[block] *= spread[block]
+            draw(own[chunk.start], block, values[block])
 
-    run_wide(draw, chunks)
+    run_wide(fill, chunks)
     return values
 
 

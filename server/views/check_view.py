@@ -13,6 +13,7 @@ from kopt.tools.facts.check_facts import (
     fixed_scalar_words,
     hidden_shape_words,
     inputs_words,
+    judged_rows_words,
     passed_over_words,
     regime_words,
     sanitizer_words,
@@ -132,9 +133,11 @@ def _reach(result: CheckResult) -> Iterator[Text]:
     """Yield what the result rests on beside the problem's own shapes, and what it does not."""
     shapes, fixed = hidden_shape_words(result), fixed_scalar_words(result)
     waiting, regimes = passed_over_words(result), regime_words(result)
-    not_run = unexecuted_words(result)
+    not_run, judged = unexecuted_words(result), judged_rows_words(result)
     if waiting is not None:
         yield Text(f"Passed over: {waiting}", style="yellow")
+    if judged is not None:
+        yield Text(f"Judged: {judged}")
     if shapes is not None:
         yield Text(f"Other shapes: {shapes}")
     if regimes is not None:

@@ -131,7 +131,7 @@ def _in_steps(output: Output, in_steps: InSteps) -> Output | None:
     is_between = (got >= np.minimum(low, high)) & (got <= np.maximum(low, high))
     right = np.where(is_between, output.bits, one)
     stepwise = replace(reference, exact=ends.one.reshape(-1), bits=right)
-    return Output(output.name, stepwise, output.array)
+    return replace(output, reference=stepwise)
 
 
 def _errors(output: Output, errors: tuple[Indices, Steps]) -> _Errors:

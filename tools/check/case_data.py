@@ -3,7 +3,7 @@
 import traceback
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,9 @@ from kopt.kernels.oracle import (
 )
 from kopt.kernels.problem import Problem, Workload, storage_shape
 
+from .judged_rows import JudgedRows, draw_judged_rows, judged_workload
 from .oracle_memory import allowance_bytes, limited_memory
+from .output import Output
 from .reference import Reference, make_reference
 
 
@@ -53,6 +55,19 @@ class CaseData:
     """Every `out` and `inout` tensor."""
     in_steps: InSteps = dict
     """Asked where an output's errors point one way."""
+    judged: JudgedRows | None = None
+    """The rows of the outputs that the references are of; None: all."""
+
+    @property
+    def judged_inputs(self) -> Arrays:
+        """The inputs, with the judged rows alone."""
+        return self.inputs if self.judged is None else self.judged.take(self.inputs)
+
+    def output(self, name: str, array: npt.NDArray[Any]) -> Output:
+        """Return an output as the device gave it back beside its reference."""
+        whole = {name: array}
+        taken = whole if self.judged is None else self.judged.take(whole)
+        return Output(name, self.references[name], taken[name], self.judged)
 
 
 def make_case_data(key: CaseKey) -> CaseData:
@@ -66,11 +81,16 @@ def make_case_data(key: CaseKey) -> CaseData:
     with _oracle_call(key, "make_inputs"):
         inputs = draw_inputs(key.problem, oracle, key.workload, rng, key.regime)
     _refuse_wrong_arrays(key, inputs, ("in", "inout"))
+    judged = draw_judged_rows(key.problem, key.workload)
+    asked = key
+    if judged is not None:
+        asked = replace(key, workload=judged_workload(key.problem, key.workload, judged))
+    given = inputs if judged is None else judged.take(inputs)
     scalars = key.problem.scalar_values(key.workload)
     with _oracle_call(key, "expected"), float32_is_enough():
-        expected = expected_at(oracle, inputs, scalars, key.workload)
+        expected = expected_at(oracle, given, scalars, asked.workload)
     _refuse_wrong_arrays(
-        key, {name: entry.rounded for name, entry in expected.items()}, ("out", "inout")
+        asked, {name: entry.rounded for name, entry in expected.items()}, ("out", "inout")
     )
     inputs = fill_ignored(key.problem, inputs, key.regime)
     for array in inputs.values():
@@ -78,7 +98,8 @@ def make_case_data(key: CaseKey) -> CaseData:
     references = {
         name: make_reference(key.problem, name, entry) for name, entry in expected.items()
     }
-    return CaseData(inputs, references, in_steps_of(key, inputs))
+    given = inputs if judged is None else judged.take(inputs)
+    return CaseData(inputs, references, in_steps_of(asked, given), judged)
 
 
 def in_steps_of(key: CaseKey, inputs: Arrays) -> InSteps:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from .bias_gate import Partners, bias_gate
@@ -16,8 +17,8 @@ from .budget_gate import budget_gate
 from .case_data import CaseData
 from .code_gate import code_gate, code_scale_gate, float_scale_gate
 from .half_gate import half_gate
-from .number_formats import CODE_FORMATS, HALF_FORMATS
-from .output import Finding, Output, initial_bits
+from .number_formats import CODE_FORMATS, FLOAT_FORMATS, HALF_FORMATS
+from .output import Finding, Output, finding_at_first, initial_bits
 from .plain_gates import exact_gate, finite_gate, float_gate, untouched_gate
 from .signed_errors import STEPS_PER_UNIT
 
@@ -45,9 +46,7 @@ def judge(data: CaseData, arrays: Mapping[str, npt.NDArray[Any]], poison: int) -
     `arrays` has every `out` and `inout` tensor as the device gave it back; `poison` is the byte
     that filled pure outputs before.
     """
-    outputs = {
-        name: Output(name, reference, arrays[name]) for name, reference in data.references.items()
-    }
+    outputs = {name: data.output(name, arrays[name]) for name in data.references}
     scales = {
         reference.scaled_by.tensor
         for reference in data.references.values()
@@ -56,7 +55,8 @@ def judge(data: CaseData, arrays: Mapping[str, npt.NDArray[Any]], poison: int) -
     for name in sorted(outputs, key=lambda name: name not in scales):  # stable: else call order
         output = outputs[name]
         finding = (
-            finite_gate(output)
+            _stray_gate(output, arrays[name])
+            or finite_gate(output)
             or untouched_gate(output, initial_bits(output, poison, data.inputs.get(name)))
             or _value_gate(output, outputs, name in scales)
             or budget_gate(output)
@@ -67,13 +67,25 @@ def judge(data: CaseData, arrays: Mapping[str, npt.NDArray[Any]], poison: int) -
     return Judgement(outputs, None)
 
 
+def _stray_gate(output: Output, whole: npt.NDArray[Any]) -> Finding | None:
+    """Refuse NaN and infinity in rows that are not judged, where the right values are finite."""
+    judged, is_float = output.judged, output.reference.number_format in FLOAT_FORMATS
+    if judged is None or not is_float or not np.isfinite(output.reference.exact).all():
+        return None
+    row = judged.stray_row(output.name, whole)
+    if row is None:
+        return None
+    note = f"NaN or infinity in row {row}, where numbers are expected"
+    return finding_at_first(output, "finite", np.zeros(1, dtype=np.int64), note)
+
+
 def _bias_gate(output: Output, outputs: Mapping[str, Output], data: CaseData) -> Finding | None:
     reference = output.reference
     if reference.bit_exact or reference.number_format not in STEPS_PER_UNIT:
         return None
     codes = [other for other in outputs.values() if _scale_of(other, outputs) is output]
     partners = Partners(_scale_of(output, outputs), codes[0] if codes else None)
-    return bias_gate(output, partners, data.inputs, data.in_steps)
+    return bias_gate(output, partners, data.judged_inputs, data.in_steps)
 
 
 def _scale_of(output: Output, outputs: Mapping[str, Output]) -> Output | None:

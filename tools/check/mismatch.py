@@ -35,18 +35,24 @@ def make_mismatch(finding: Finding, case: InputCase) -> Mismatch:
         total, rows = output.reference.exact.size, output.reference.rows
     columns = total // max(rows, 1)
     index = tuple(int(part) for part in np.unravel_index(finding.shown, shape))
+    row, pattern = finding.shown // columns, describe_pattern(finding.wrong, rows, columns)
+    if output.judged is not None:
+        index = output.judged.index_in_whole(output.name, index)
+        row = output.judged.row_in_whole(output.name, index, shape)
+        judged = len(output.judged.rows)
+        pattern += f", counted in the {judged} of {output.judged.total} rows that were judged"
     found = Mismatch(
         workload=case.workload.name,
         tensor=output.name,
         gate=finding.gate,
         index=index,
-        row=finding.shown // columns,
+        row=row,
         column=finding.shown % columns,
         expected=finding.expected,
         got=finding.got,
         wrong_elements=int(finding.wrong.size),
         total_elements=total,
-        pattern=describe_pattern(finding.wrong, rows, columns),
+        pattern=pattern,
         seed=case.seed,
         regime=case.regime,
     )

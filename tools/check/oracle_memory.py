@@ -16,6 +16,8 @@ from kopt.kernels.dtypes import dtype_size_bytes
 from kopt.kernels.problem import Problem, Workload, tensor_size_bytes
 from kopt.tools.sandbox.policy import machine_memory_bytes
 
+from .judged_rows import judged_share
+
 _BYTES_PER_BYTE = 256
 """For each byte of a tensor; packed codes become two float64 values, and steps keep copies."""
 _BASE_BYTES = 2 << 30
@@ -61,13 +63,14 @@ def affordable_jobs(problem: Problem, workloads: Iterable[Workload], jobs: int) 
 
 
 def _least_bytes(problem: Problem, workload: Workload) -> int:
-    """Return the memory of all tensors, and of each output's exact results and written mask."""
+    """Return the memory of all tensors, and of what the exact results of judged rows take."""
     total = 0
+    share = judged_share(problem, workload)
     for tensor in problem.tensors:
         size = tensor_size_bytes(tensor, workload.axes)
         elements = size // dtype_size_bytes(tensor.dtype)
-        # The rounded result and the kernel's own; a float64 and a bool for each element.
-        total += size if tensor.role == "in" else 2 * size + 9 * elements
+        # The kernel's own result; the rounded one, a float64 and a bool for each judged element.
+        total += size if tensor.role == "in" else size + int(share * (size + 9 * elements))
     return total
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from kopt.kernels.wide_work import run_wide
 
+from .judged_rows import JudgedRows
 from .number_formats import E2M1, decode_bits, poison_bits, show, storage_bits
 from .reference import Reference
 
@@ -23,7 +24,9 @@ class Output:
     name: str
     reference: Reference
     array: npt.NDArray[Any]
-    """Storage shape and dtype."""
+    """Storage shape and dtype; of the judged rows alone where some are not."""
+    judged: JudgedRows | None = None
+    """None: all rows are judged."""
 
     @cached_property
     def bits(self) -> npt.NDArray[Any]:

@@ -25,7 +25,7 @@ from .case_data import CaseData
 from .cases import InputCase, Run, is_large
 from .judge import judge
 from .mismatch import make_diagnostic, make_mismatch, of_hidden_inputs
-from .output import Finding, Output, initial_bits
+from .output import Finding, initial_bits
 from .unwritten_gate import holds_poison, other_poison, unwritten_gate
 
 _TIMEOUT_S = 30.0
@@ -147,11 +147,12 @@ def _unwritten(
     data: CaseData, runs: list[tuple[dict[str, npt.NDArray[Any]], int]]
 ) -> Finding | None:
     """Return the first pure output with elements that no run wrote."""
-    for name, reference in data.references.items():
+    for name in data.references:
         if name in data.inputs:
             continue
-        pairs = [(outputs[name], poison) for outputs, poison in runs]
-        finding = unwritten_gate(Output(name, reference, pairs[0][0]), pairs)
+        found = [(data.output(name, outputs[name]), poison) for outputs, poison in runs]
+        pairs = [(output.array, poison) for output, poison in found]
+        finding = unwritten_gate(found[0][0], pairs)
         if finding is not None:
             return finding
     return None

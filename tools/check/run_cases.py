@@ -27,6 +27,7 @@ from kopt.tools.devices.device import Device, ExecutionOutcome, Program
 from .accuracy import worst_accuracy
 from .case_data import CaseKey, make_case_data
 from .cases import InputCase, Run
+from .judged_rows import judged_count
 from .oracle_cache import OracleCache, open_cache
 from .oracle_memory import affordable_jobs
 from .ordered_device import OrderedDevice
@@ -222,5 +223,6 @@ def _workload_check(tally: _Tally, name: str, is_last: bool) -> WorkloadCheck:
         poisons=len({run.poison for _, run, _ in entries}),
         schedules=len({run.schedule_seed for _, run, _ in entries}),
         executions=sum(report.executions for _, _, report in entries),
+        judged_rows=judged_count(tally.batch.case.problem, entries[0][0].workload),
         elapsed_s=sum(report.elapsed_s for _, _, report in entries),
     )

@@ -42,6 +42,7 @@ def check_facts(result: CheckResult, detail: Detail) -> Facts:
         executed=Listing(tuple(map(_workload_words, result.workloads)), most=8),
         drawn_shapes=hidden_shape_words(result, names=detail == "full"),
         passed_over=passed_over_words(result),
+        judged_rows=judged_rows_words(result),
         regimes_left_out=regime_words(result),
         fixed_scalars=fixed_scalar_words(result),
         not_run=unexecuted_words(result),
@@ -97,6 +98,15 @@ def passed_over_words(result: CheckResult) -> str | None:
         return None
     names = ", ".join(result.passed_over)
     return f"{names}: `use: time`, so compiled and not run on {result.device}; a GPU checks it"
+
+
+def judged_rows_words(result: CheckResult) -> str | None:
+    """Return at which workloads some rows stand for all, one line; None if all are judged."""
+    found = [one for one in result.workloads if one.judged_rows is not None]
+    if not found:
+        return None
+    counts = ", ".join(f"{one.judged_rows} rows of {one.workload}" for one in found)
+    return f"{counts} in each case, the first, the last and others drawn anew; all must be finite"
 
 
 def regime_words(result: CheckResult) -> str | None:

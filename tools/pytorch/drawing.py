@@ -14,13 +14,16 @@ import numpy.typing as npt
 
 from kopt.config.errors import ToolError
 from kopt.kernels.dtypes import numpy_dtype
-from kopt.kernels.input_regimes import Magnitudes, draw_amplitudes
+from kopt.kernels.input_regimes import Magnitudes, draw_amplitudes, draw_uniform, draw_values
 from kopt.kernels.problem import Workload
 from kopt.kernels.rounding import round_to_bf16, round_to_fp16
 
 from .graph import AxisSize, Drawing, GraphInput, Size
 
 Array = npt.NDArray[Any]
+
+LARGE_ELEMENTS = 1 << 22
+"""Elements from which on a tensor is drawn by several threads."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +60,13 @@ def draw_input(given: GraphInput, draw: InputDraw) -> Array:
         high = drawing.high if drawing.below is None else size(drawing.below, draw.workload) - 1
         whole = draw.rng.integers(int(drawing.low), int(high), shape, endpoint=True)
         return np.asarray(whole).astype(numpy_dtype(given.type.dtype))
-    values = _floats(drawing, shape, draw.rng)
+    is_large = prod(shape) > LARGE_ELEMENTS and given.type.dtype != "float64"
+    values = (_large_floats if is_large else _floats)(drawing, shape, draw.rng)
     if given.kind == "input":
         flat = (prod(shape[:-1]), shape[-1] if shape else 1)
         amplitudes = draw_amplitudes(draw.rng, flat, draw.regime, draw.magnitudes)
-        values = values * np.broadcast_to(amplitudes, flat).reshape(shape)
+        if amplitudes.size > 1 or amplitudes.item() != 1.0:
+            values = values * np.broadcast_to(amplitudes, flat).reshape(shape)
     return rounded_to(values, given.type.dtype)
 
 
@@ -71,6 +76,18 @@ def _floats(drawing: Drawing, shape: tuple[int, ...], rng: np.random.Generator) 
     if drawing.kind == "uniform":
         return np.asarray(rng.uniform(drawing.low, drawing.high, shape) * factor)
     return np.asarray((drawing.mean + drawing.deviation * rng.standard_normal(shape)) * factor)
+
+
+def _large_floats(drawing: Drawing, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Return what `_floats` does, of another stream of `rng` and in float32, by several threads."""
+    factor = 1.0 / sqrt(max(prod(shape[1:]), 1)) if drawing.per_fan_in else 1.0
+    flat = (prod(shape[:-1]), shape[-1])
+    if drawing.kind == "uniform":
+        return draw_uniform(rng, flat, drawing.low * factor, drawing.high * factor).reshape(shape)
+    values = draw_values(rng, flat, np.full((1, 1), drawing.deviation * factor, np.float32))
+    if drawing.mean:
+        values += np.float32(drawing.mean * factor)
+    return values.reshape(shape)
 
 
 def rounded_to(values: Array, dtype: str) -> Array:

@@ -1,0 +1,140 @@
+"""The rows of a large timed shape that are judged: some that nobody knows beforehand, not all.
+
+Tensors of a workload with `use: time` may hold gigabytes, whose right results in float64 take
+minutes and more memory than the machine has. Rows do not depend on one another, so that the oracle
+can be asked for some of them alone: the first, the last, and others that are drawn anew for every
+case, after the binary is fixed. All other rows must be finite where those that are judged are.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kopt.kernels.case_inputs import with_rows
+from kopt.kernels.expressions import expression_names
+from kopt.kernels.problem import Problem, Workload, storage_shape
+from kopt.kernels.wide_work import run_wide, slices
+
+ALL_ELEMENTS = 1 << 24
+"""Elements of all tensors up to which every row is judged, 64 MiB of float32."""
+JUDGED_ELEMENTS = 1 << 23
+"""Elements that the judged rows of all tensors hold at the most, unless they are the fewest."""
+FEWEST_ROWS = 16
+"""A kernel that is wrong in 5 % of the rows passes 80 of them, five cases, once in 60 times."""
+_PART_ELEMENTS = 1 << 20
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class JudgedRows:
+    """Some rows of a workload."""
+
+    rows: npt.NDArray[np.int64]
+    """Their numbers, ascending."""
+    total: int
+    """Rows of the workload."""
+    places: Mapping[str, int]
+    """Which axis of a tensor counts the rows; a tensor without rows is missing."""
+
+    def take(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
+        """Return the judged rows of each array; one without rows as it is."""
+        return {
+            name: np.take(array, self.rows, self.places[name]) if name in self.places else array
+            for name, array in arrays.items()
+        }
+
+    def index_in_whole(self, name: str, index: tuple[int, ...]) -> tuple[int, ...]:
+        """Return where an element of the judged rows lies in the whole tensor `name`."""
+        place = self.places[name]
+        return (*index[:place], int(self.rows[index[place]]), *index[place + 1 :])
+
+    def row_in_whole(self, name: str, index: tuple[int, ...], shape: tuple[int, ...]) -> int:
+        """Return the row of an element: its place in the leading axes, up to that of the rows.
+
+        Args:
+            name: The tensor.
+            index: Of the element in the whole tensor.
+            shape: Of the judged rows.
+        """
+        place = self.places[name]
+        leading = (*shape[:place], self.total)
+        return int(np.ravel_multi_index(index[: place + 1], leading))
+
+    def stray_row(self, name: str, array: npt.NDArray[Any]) -> int | None:
+        """Return the first row of a floating-point tensor with NaN or infinity; None without."""
+        place = self.places[name]
+        found = run_wide(
+            lambda part: _first_not_finite(array.reshape(-1), part),
+            slices(array.size, _PART_ELEMENTS),
+        )
+        first = next((one for one in found if one is not None), None)
+        return None if first is None else int(np.unravel_index(first, array.shape)[place])
+
+
+def _first_not_finite(flat: npt.NDArray[Any], part: slice) -> int | None:
+    finite = np.isfinite(flat[part])
+    return None if finite.all() else part.start + int(np.argmin(finite))
+
+
+def judged_count(problem: Problem, workload: Workload) -> int | None:
+    """Return how many rows of `workload` are judged in a case; None if all of them are."""
+    places = _places(problem) if workload.use == "time" else None
+    if places is None or problem.row_axis is None:
+        return None
+    sizes = {t.name: prod(storage_shape(t, workload.axes)) for t in problem.tensors}
+    if sum(sizes.values()) <= ALL_ELEMENTS:
+        return None
+    total = workload.axes[problem.row_axis]
+    row = sum(sizes[name] for name in places) // total
+    count = max(FEWEST_ROWS, JUDGED_ELEMENTS // max(row, 1))
+    return count if count < total else None
+
+
+def judged_share(problem: Problem, workload: Workload) -> float:
+    """Return the share of the rows of `workload` that is judged."""
+    count = judged_count(problem, workload)
+    return 1.0 if count is None else count / workload.axes[problem.row_axis or ""]
+
+
+def draw_judged_rows(problem: Problem, workload: Workload) -> JudgedRows | None:
+    """Return the first row, the last, and others that nobody can know; None if all are judged."""
+    count = judged_count(problem, workload)
+    if count is None:
+        return None
+    total, places = workload.axes[problem.row_axis or ""], _places(problem)
+    inner = 1 + np.random.default_rng().choice(total - 2, count - 2, replace=False)
+    rows = np.sort(np.concatenate([[0], inner, [total - 1]])).astype(np.int64)
+    return JudgedRows(rows, total, places or {})
+
+
+def judged_workload(problem: Problem, workload: Workload, judged: JudgedRows) -> Workload:
+    """Return `workload` with as many rows as are judged."""
+    return with_rows(problem, workload, {problem.row_axis or "": len(judged.rows)})
+
+
+def _places(problem: Problem) -> dict[str, int] | None:
+    """Return the axis of the rows in each tensor that has rows; None where some cannot be taken.
+
+    That is so where they are padded or permuted, stand twice in a shape, or are changed in place,
+    and where an output has none.
+    """
+    rows = problem.row_axis
+    if rows is None:
+        return None
+    computed = [one for one in problem.axes.values() if one is not None]
+    if any(rows in expression_names(one) for one in computed):
+        return None
+    found: dict[str, int] = {}
+    for tensor in problem.tensors:
+        count = tensor.shape.count(rows)
+        is_plain = tensor.layout == "row_major" and tensor.role != "inout"
+        if count > 1 or not is_plain or (tensor.role == "out" and not count):
+            return None
+        if count:
+            found[tensor.name] = tensor.shape.index(rows)
+    return found

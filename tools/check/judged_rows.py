@@ -15,16 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from kopt.kernels.case_inputs import with_rows
-from kopt.kernels.expressions import expression_names
+from kopt.kernels.expressions import evaluate_expression, expression_names
 from kopt.kernels.problem import Problem, Workload, storage_shape
 from kopt.kernels.wide_work import run_wide, slices
 
 ALL_ELEMENTS = 1 << 24
-"""Elements of all tensors up to which every row is judged, 64 MiB of float32."""
-JUDGED_ELEMENTS = 1 << 23
-"""Elements that the judged rows of all tensors hold at the most, unless they are the fewest."""
-FEWEST_ROWS = 16
-"""A kernel that is wrong in 5 % of the rows passes 80 of them, five cases, once in 60 times."""
+"""Elements of all tensors up to which every row is judged, 64 MiB of float32: what so many rows
+hold is what the judged ones hold at the most, unless they are the fewest."""
+ALL_FLOPS = 1 << 35
+"""The same of the operations of products of matrices, of which an oracle makes several times as
+many in float64."""
+FEWEST_ROWS = 8
+"""A kernel that is wrong in 5 % of the rows passes 40 of them, five cases, once in 8 times."""
 _PART_ELEMENTS = 1 << 20
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -86,12 +88,11 @@ def judged_count(problem: Problem, workload: Workload) -> int | None:
     places = _places(problem) if workload.use == "time" else None
     if places is None or problem.row_axis is None:
         return None
-    sizes = {t.name: prod(storage_shape(t, workload.axes)) for t in problem.tensors}
-    if sum(sizes.values()) <= ALL_ELEMENTS:
-        return None
     total = workload.axes[problem.row_axis]
-    row = sum(sizes[name] for name in places) // total
-    count = max(FEWEST_ROWS, JUDGED_ELEMENTS // max(row, 1))
+    sizes = (prod(storage_shape(t, workload.axes)) for t in problem.tensors if t.name in places)
+    flops = evaluate_expression(problem.matrix_flops, workload.axes)
+    share = max(sum(sizes) / ALL_ELEMENTS, flops / ALL_FLOPS)
+    count = max(FEWEST_ROWS, int(total / share)) if share > 1 else total
     return count if count < total else None
 
 

@@ -18,12 +18,14 @@ import numpy.typing as npt
 
 from kopt.config.errors import ToolError
 from kopt.kernels.dtypes import numpy_dtype
+from kopt.kernels.expressions import evaluate_expression
 from kopt.kernels.input_regimes import Magnitudes
 from kopt.kernels.oracle import Arrays, Expected, Inputs
 from kopt.kernels.problem import Workload
 from kopt.kernels.rounding import round_to_bf16, round_to_fp16
 from kopt.kernels.wide_work import slices
 
+from .contraction_work import flops_of
 from .drawing import InputDraw, draw_input
 from .graph import FILE_NAME, AxisSize, Graph, read_graph
 from .interpreter import FLOATS, BoundGraph
@@ -36,6 +38,8 @@ SAMPLES = 16
 FEW_SAMPLES = 4
 MANY_ELEMENTS = 1 << 24
 """Elements of all inputs and outputs from which on `FEW_SAMPLES` are taken."""
+MANY_FLOPS = 1 << 31
+"""The same of the operations of contractions, of which a run makes twice as many in float64."""
 DEVIATIONS = 8.0
 """Slack of an element, in standard deviations of honest results.
 
@@ -138,7 +142,7 @@ class ImportedOracle:
         elements = sum(one.numel() for one in tensors.values()) + sum(
             e.size for e in exact.values()
         )
-        is_large = elements > MANY_ELEMENTS
+        is_large = elements > MANY_ELEMENTS or self._flops(bound.axes) > MANY_FLOPS
         count = FEW_SAMPLES if is_large else samples
         squares = {name: np.zeros(array.shape) for name, array in exact.items()}
 
@@ -151,6 +155,9 @@ class ImportedOracle:
                 squares[name] += square
         # From the exact result, not from the mean of the runs: what is off to one side counts.
         return {name: np.sqrt(total / count) for name, total in squares.items()}
+
+    def _flops(self, axes: Mapping[str, int]) -> int:
+        return evaluate_expression(flops_of(self.graph), dict(axes))
 
     def _distances(
         self,

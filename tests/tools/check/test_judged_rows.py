@@ -28,7 +28,6 @@ ROWS, COLUMNS, POISON = 512, 64, 0xFF
 def problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Problem:
     """Return a problem with one timed shape, of which some rows are judged."""
     monkeypatch.setattr(judged_rows, "ALL_ELEMENTS", 1 << 12)
-    monkeypatch.setattr(judged_rows, "JUDGED_ELEMENTS", 1 << 12)
     found = tiny_problem(tmp_path)
     axes = {"B": ROWS, "H": COLUMNS, "HB": COLUMNS // 16}
     large = found.workloads[0].model_copy(update={"name": "official", "axes": axes, "use": "time"})

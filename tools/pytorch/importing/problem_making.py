@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kopt.kernels.precision import Precision
 from kopt.kernels.problem import Baseline, Problem, TensorSpec, Workload
+from kopt.tools.pytorch.contraction_work import flops_of
 from kopt.tools.pytorch.graph import AxisSize, ValueType
 
 from .sizes_as_axes import OFFICIAL, SizedGraph
@@ -22,7 +23,6 @@ class ProblemText:
     name: str
     description: str
     precision: Precision
-    matrix_flops: str = "0"
 
 
 def make_problem(
@@ -60,7 +60,7 @@ def make_problem(
             for name, values in sized.workloads.items()
         ),
         precision=text.precision,
-        matrix_flops=text.matrix_flops,
+        matrix_flops=flops_of(sized.graph),
         baselines=tuple(
             Baseline(name=name, entry=entry, layout="row_major") for name, entry in ENTRIES.items()
         ),

@@ -19,7 +19,6 @@ class PartRequest(Record):
     """Wires of the inputs that other regions feed, by their names, of each region."""
     tables: dict[str, str] = Field(default_factory=dict[str, str])
     """Names of constants in the whole's folder, by their names here."""
-    matrix_flops: str = "0"
 
 
 class RecordRequest(Record):

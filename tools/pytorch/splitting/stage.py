@@ -17,6 +17,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problem
 from kopt.kernels.roofline import roofline, workload_bytes
+from kopt.tools.pytorch.contraction_work import node_cost
 from kopt.tools.pytorch.drawing import sample_name
 from kopt.tools.pytorch.graph import FILE_NAME, Graph, Ref, ValueType, read_graph
 from kopt.tools.pytorch.importing.exported import ANSWER, REQUEST
@@ -37,7 +38,6 @@ from .regions import Region, Segment, regions_of, wire_of
 from .request import PartRequest, RecordAnswer, RecordedPart, RecordRequest
 from .split_file import SPLIT_FILE, WHOLE_FOLDER, Split, SplitPart, SplitStep
 from .sub_problems import SubProblem, renamed_tables, sub_problems_of
-from .work import flops_of, node_cost
 
 SUITE_FILE = "suite.yaml"
 _ANSWER_BYTES = 256 << 20
@@ -172,9 +172,7 @@ def _write_part(
             file = sample_name(given.name, number)
             take_array(left / file, folder / file)
     regions = f"{len(sub.places)} equal regions" if len(sub.places) > 1 else "a region"
-    text = ProblemText(
-        sub.name, f"{regions} of {whole.name}", whole.precision, flops_of(recorded.sized.graph)
-    )
+    text = ProblemText(sub.name, f"{regions} of {whole.name}", whole.precision)
     return fill_folder(folder, text, recorded.sized, recorded.basis)
 
 

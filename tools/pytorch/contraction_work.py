@@ -1,8 +1,9 @@
 """The arithmetic of a graph: operations of its contractions, as expressions over the axes."""
 
 from kopt.kernels.expressions import evaluate_expression
-from kopt.tools.pytorch.graph import Argument, AxisSize, Graph, Node, Ref, Size
-from kopt.tools.pytorch.operators import CONTRACTIONS, base_name
+
+from .graph import Argument, AxisSize, Graph, Node, Ref, Size
+from .operators import CONTRACTIONS, base_name
 
 _MOST_CHARACTERS = 4000
 """An expression that is longer is left out: problem.yaml stays readable."""

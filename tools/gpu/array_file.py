@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from kopt.config.errors import InfraError
 from kopt.kernels.dtypes import numpy_dtype
+from kopt.kernels.wide_work import PIECE_BYTES, copy_wide, run_wide, slices
 from kopt.tools.devices.device import Arrays
 
 from .messages import ArrayEntry, ArrayFile
@@ -30,6 +31,8 @@ from .messages import ArrayEntry, ArrayFile
 ALIGNMENT_BYTES = 256
 KEPT_BYTES = 1 << 30
 """A larger file does not stay for its pages to be used again."""
+LARGE_BYTES = 64 << 20
+"""An array of as many bytes is written by several threads."""
 _STORAGE = {f"uint{8 * size}": size for size in (1, 2, 4, 8)}
 
 NamedArrays = Iterable[tuple[str, npt.NDArray[Any]]]
@@ -44,7 +47,7 @@ def write_arrays(folder: Path, file: str, arrays: NamedArrays) -> ArrayFile:
         arrays: Elements of 1, 2, 4 or 8 bytes; any number of axes, also none or an empty one.
     """
     (folder / file).unlink(missing_ok=True)  # never write into a file that may be read
-    with (folder / file).open("xb") as target:
+    with (folder / file).open("x+b") as target:
         return ArrayFile(file=file, entries=_write(target, arrays))
 
 
@@ -54,8 +57,8 @@ def overwrite_arrays(folder: Path, file: str, arrays: NamedArrays) -> ArrayFile:
     Its reader has let go of it: `MappedFile.release` takes the name away from one in use. The file
     never gets smaller, so that nothing that is mapped can end before its mapping.
     """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(folder / file, flags, 0o666), "wb") as target:
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(folder / file, flags, 0o666), "r+b") as target:
         return ArrayFile(file=file, entries=_write(target, arrays))
 
 
@@ -64,9 +67,13 @@ def _write(target: IO[bytes], arrays: NamedArrays) -> tuple[ArrayEntry, ...]:
     offset = 0
     for name, array in arrays:
         offset = -(-offset // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-        target.seek(offset)
         bits = np.ascontiguousarray(array).reshape(-1).view(f"u{array.dtype.itemsize}")
-        target.write(bits.data)
+        if bits.nbytes < LARGE_BYTES:
+            target.seek(offset)
+            target.write(bits.data)
+        else:
+            target.flush()
+            _write_wide(target.fileno(), offset, bits.view(np.uint8))
         entries.append(
             ArrayEntry(name=name, dtype=bits.dtype.name, shape=array.shape, offset_bytes=offset)
         )
@@ -75,6 +82,20 @@ def _write(target: IO[bytes], arrays: NamedArrays) -> tuple[ArrayEntry, ...]:
     if os.fstat(target.fileno()).st_size < offset:
         target.truncate(offset)  # an empty array at the end lies within the file too
     return tuple(entries)
+
+
+def _write_wide(descriptor: int, offset: int, content: npt.NDArray[np.uint8]) -> None:
+    """Write `content` to a file by several threads: one waits for each new page.
+
+    Raises:
+        OSError: There is no room for it; a mapping alone would end the process then.
+    """
+    os.posix_fallocate(descriptor, offset, content.size)
+    start = offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+    with mmap.mmap(descriptor, offset - start + content.size, offset=start) as memory:
+        target = np.frombuffer(memory, np.uint8)[offset - start :]
+        copy_wide(target, content)
+        del target  # the mapping cannot be closed before
 
 
 def read_arrays(folder: Path, file: ArrayFile, dtypes: Mapping[str, str]) -> Arrays:
@@ -90,16 +111,29 @@ def read_arrays(folder: Path, file: ArrayFile, dtypes: Mapping[str, str]) -> Arr
             name or width is not one of `dtypes`.
     """
     descriptor = _open(folder, file.file)
-    with os.fdopen(descriptor, "rb") as source:
+    with os.fdopen(descriptor, "rb"):
         arrays: Arrays = {}
         for entry, dtype in _checked(file, dtypes, os.fstat(descriptor).st_size):
-            count = prod(entry.shape)
-            source.seek(entry.offset_bytes)
-            elements = np.fromfile(source, f"u{dtype.itemsize}", count)
-            if elements.size != count:
+            elements = np.empty(prod(entry.shape), f"u{dtype.itemsize}")
+            if not _read_wide(descriptor, entry.offset_bytes, elements.view(np.uint8)):
                 raise InfraError(f"{file.file}: the file shrinks while it is read")
             arrays[entry.name] = elements.view(dtype).reshape(entry.shape)
     return arrays
+
+
+def _read_wide(descriptor: int, offset: int, target: npt.NDArray[np.uint8]) -> bool:
+    """Fill `target` from a file by several threads; return whether the file has as much."""
+
+    def read(part: slice) -> bool:
+        at = part.start
+        while at < part.stop:
+            count = os.preadv(descriptor, [target[at : part.stop]], offset + at)
+            if not count:
+                return False
+            at += count
+        return True
+
+    return all(run_wide(read, slices(target.size, PIECE_BYTES)))
 
 
 class MappedFile:

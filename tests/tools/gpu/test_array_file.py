@@ -1,5 +1,6 @@
 """Arrays through a file: bit for bit, and nothing from outside the file."""
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -90,6 +91,31 @@ def test_what_was_read_does_not_follow_later_writes(tmp_path: Path) -> None:
     found = read_arrays(tmp_path, file, {"x": "bfloat16"})["x"]
     (tmp_path / "f").write_bytes(b"\xff" * 8)
     assert found.tobytes() == bytes(8)
+
+
+@EACH_WRITE
+def test_a_large_array_comes_back_behind_a_small_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write
+) -> None:
+    monkeypatch.setattr(array_file, "LARGE_BYTES", 1 << 12)
+    few, many = np.arange(5, dtype=np.uint16), np.arange(3 << 10, dtype=np.uint32)
+    for _ in range(2):  # the second time over what lies there
+        file = write(tmp_path, "file", [("few", few), ("many", many)])
+        found = read_arrays(tmp_path, file, {"few": "int16", "many": "int32"})
+        assert np.array_equal(found["few"], few) and np.array_equal(found["many"], many)
+        many = many[::-1]
+
+
+def test_a_large_array_without_room_is_an_error_and_no_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(array_file, "LARGE_BYTES", 1 << 12)
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match="no space left"):
+        write_arrays(tmp_path, "file", [("many", np.zeros(1 << 12, dtype=np.uint32))])
 
 
 def test_a_file_is_replaced_and_not_written_over(tmp_path: Path) -> None:

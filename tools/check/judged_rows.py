@@ -19,14 +19,14 @@ from kopt.kernels.expressions import evaluate_expression, expression_names
 from kopt.kernels.problem import Problem, Workload, storage_shape
 from kopt.kernels.wide_work import run_wide, slices
 
-ALL_ELEMENTS = 1 << 24
-"""Elements of all tensors up to which every row is judged, 64 MiB of float32: what so many rows
+ALL_ELEMENTS = 1 << 23
+"""Elements of all tensors up to which every row is judged, 32 MiB of float32: what so many rows
 hold is what the judged ones hold at the most, unless they are the fewest."""
 ALL_FLOPS = 1 << 35
 """The same of the operations of products of matrices, of which an oracle makes several times as
 many in float64."""
-FEWEST_ROWS = 8
-"""A kernel that is wrong in 5 % of the rows passes 40 of them, five cases, once in 8 times."""
+FEWEST_ROWS = 4
+"""So few stand for all only where each of them holds a quarter of what may be judged."""
 _PART_ELEMENTS = 1 << 20
 
 Arrays = Mapping[str, npt.NDArray[Any]]

@@ -6,7 +6,7 @@ runs whose roundings are sampled (rounding_noise.py).
 """
 
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -23,15 +23,15 @@ from kopt.kernels.input_regimes import Magnitudes
 from kopt.kernels.oracle import Arrays, Expected, Inputs
 from kopt.kernels.problem import Workload
 from kopt.kernels.rounding import round_to_bf16, round_to_fp16
-from kopt.kernels.wide_work import slices
+from kopt.kernels.wide_work import run_wide, slices
 
 from .contraction_work import flops_of
 from .drawing import InputDraw, draw_input
 from .graph import FILE_NAME, AxisSize, Graph, read_graph
 from .interpreter import FLOATS, BoundGraph
-from .rounding_noise import BLOCK_ELEMENTS, Roundings
+from .rounding_noise import BLOCK_ELEMENTS, WIDE_ELEMENTS, Roundings
 from .sampled_runs import run_values, sampled_runs
-from .torch_library import load_torch
+from .torch_library import load_torch, one_thread
 
 SAMPLES = 16
 """Runs whose roundings are sampled: they know a deviation to 18 %."""
@@ -177,15 +177,9 @@ class ImportedOracle:
             return {name: _squared_distance(_array(got[name]), exact[name]) for name in got}
 
 
-@contextmanager
-def _threads(torch: Any, elements: int) -> Generator[None]:
+def _threads(torch: Any, elements: int) -> AbstractContextManager[None]:
     """Let torch use one thread where there is little to do: several would wait for one another."""
-    usual = torch.get_num_threads()
-    torch.set_num_threads(usual if elements > MANY_ELEMENTS else 1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(usual)
+    return nullcontext() if elements > MANY_ELEMENTS else one_thread(torch)
 
 
 def imported_oracle(file: str, **how: Any) -> ImportedOracle:
@@ -221,9 +215,14 @@ def _squared_distance(
     """Return the squares of `got - exact`, 0 where both are equal, as infinities may be."""
     squares = np.empty(exact.shape)
     flat, gots, exacts = squares.reshape(-1), got.reshape(-1), exact.reshape(-1)
-    for part in slices(flat.size, BLOCK_ELEMENTS):
-        away = gots[part] - exacts[part]
-        np.square(np.where(gots[part] == exacts[part], 0.0, away), out=flat[part])
+
+    def square(part: slice) -> None:
+        with np.errstate(invalid="ignore", over="ignore"):
+            for each in slices(part.stop, BLOCK_ELEMENTS, part.start):
+                away = gots[each] - exacts[each]
+                np.square(np.where(gots[each] == exacts[each], 0.0, away), out=flat[each])
+
+    run_wide(square, slices(flat.size, WIDE_ELEMENTS))
     return squares
 
 

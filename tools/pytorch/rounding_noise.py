@@ -20,7 +20,9 @@ from dataclasses import dataclass
 from math import prod, sqrt
 from typing import Any
 
-from .torch_library import Tensor
+from kopt.kernels.wide_work import run_wide, slices
+
+from .torch_library import Tensor, one_thread
 
 UNIT = {"float32": 2.0**-24, "bfloat16": 2.0**-24, "float16": 2.0**-24, "float64": 2.0**-53}
 """Unit roundoff of what computes a result of this dtype: 16 bits are computed in float32."""
@@ -35,6 +37,9 @@ BLOCK_ELEMENTS = 1 << 17
 With fewer, threads wait for one another's Python: on 2 cores, runs of 1.8 million elements took
 1.4 times as long with 2^15.
 """
+
+WIDE_ELEMENTS = 1 << 21
+"""Elements of a result from which on several threads move it, each so many at once."""
 
 Deviation = Callable[[Tensor, Tensor], Tensor]
 """Returns new standard deviations of a block of results, from it and from the block beside it."""
@@ -66,16 +71,36 @@ class Roundings:
         flat = moved.view(-1)
         given = exact.reshape(-1)
         others = given if beside is None else beside.expand(exact.shape).reshape(-1)
-        own = self.torch.empty(min(flat.numel(), BLOCK_ELEMENTS))
-        # By blocks: memory that is new takes longer than the arithmetic, and a large one leaves the
-        # cache between two steps.
-        for start in range(0, flat.numel(), BLOCK_ELEMENTS):
-            part = slice(start, start + BLOCK_ELEMENTS)
-            block, values = flat[part], given[part]
-            block.copy_(own[: len(block)].uniform_(-0.5, 0.5, generator=self.generator))
-            block.add_(values.sign(), alpha=shared).mul_(sqrt(0.5 * 12.0))
-            block.mul_(deviation(values, others[part])).nan_to_num_(0.0, 0.0, 0.0).add_(values)
+
+        def move(part: slice, generator: Any) -> None:
+            own = self.torch.empty(min(part.stop - part.start, BLOCK_ELEMENTS))
+            # By blocks: memory that is new takes longer than the arithmetic, and a large one leaves
+            # the cache between two steps.
+            for each in slices(part.stop, BLOCK_ELEMENTS, part.start):
+                block, values = flat[each], given[each]
+                block.copy_(own[: len(block)].uniform_(-0.5, 0.5, generator=generator))
+                block.add_(values.sign(), alpha=shared).mul_(sqrt(0.5 * 12.0))
+                block.mul_(deviation(values, others[each])).nan_to_num_(0.0, 0.0, 0.0).add_(values)
+
+        if flat.numel() <= WIDE_ELEMENTS:
+            move(slice(0, flat.numel()), self.generator)
+        else:
+            self._move_wide(flat.numel(), move)
         return moved
+
+    def _move_wide(self, elements: int, move: Callable[[slice, Any], None]) -> None:
+        """Move the parts of a large tensor by several threads, each part by its own random numbers.
+
+        Threads of torch would wait for one another in every step of every block.
+        """
+        torch = self.torch
+        seed = int(torch.randint(1 << 62, (), generator=self.generator))
+
+        def move_part(part: slice) -> None:
+            with torch.no_grad(), one_thread(torch):
+                move(part, torch.Generator().manual_seed(seed + part.start))
+
+        run_wide(move_part, slices(elements, WIDE_ELEMENTS))
 
     def rounded(self, exact: Tensor, times: float = 1.0) -> Tensor:
         """Return `exact` after `times` units of relative error."""

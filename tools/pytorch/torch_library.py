@@ -6,7 +6,8 @@ kopt is typed, checked and started without it.
 
 import importlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 from kopt.config.errors import SetupError
@@ -30,6 +31,17 @@ def load_torch() -> Any:
             f"PyTorch functions need torch, which cannot be imported ({error}):"
             " pip install 'kopt-mcp[torch]'"
         ) from error
+
+
+@contextmanager
+def one_thread(torch: Any) -> Generator[None]:
+    """Let torch compute in the calling thread alone; what is set so is set for this thread."""
+    usual = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(usual)
 
 
 def parts_of(value: Any) -> tuple[Any, ...] | None:

@@ -22,8 +22,8 @@ _BYTES_PER_BYTE = 256
 """For each byte of a tensor; packed codes become two float64 values, and steps keep copies."""
 _BASE_BYTES = 2 << 30
 _lock = threading.Lock()
-_active: list[int] = []
-"""The limits of the oracles that compute at this moment, in any thread."""
+_active: dict[object, tuple[int, int]] = {}
+"""Allowance and limit of each oracle that computes at this moment, in any thread."""
 _usual: list[tuple[int, int]] = []
 """The process's own limits, while any oracle computes."""
 
@@ -78,19 +78,22 @@ def _least_bytes(problem: Problem, workload: Workload) -> int:
 def limited_memory(allowance: int) -> Generator[None]:
     """Let this process take `allowance` bytes more than it has; beyond it numpy raises MemoryError.
 
-    Several threads may do so at once: the largest limit holds until the last of them is done.
+    Several threads may do so at once, each with its allowance beside those of the others: the
+    largest limit holds until the last of them is done.
     """
-    limit = _data_bytes() + allowance
+    own = object()
     with _lock:
         if not _active:
             _usual.append(resource.getrlimit(resource.RLIMIT_DATA))
-        _active.append(limit)
+        others = sum(given for given, _ in _active.values())
+        limit = _data_bytes() + min(allowance + others, machine_memory_bytes())
+        _active[own] = (allowance, limit)
         _apply()
     try:
         yield
     finally:
         with _lock:
-            _active.remove(limit)
+            del _active[own]
             _apply()
             if not _active:
                 _usual.clear()
@@ -99,7 +102,7 @@ def limited_memory(allowance: int) -> Generator[None]:
 def _apply() -> None:
     """Set the limit that holds now; a stricter one of the user's stays."""
     ((soft, hard),) = _usual
-    wanted = max(_active) if _active else soft
+    wanted = max((limit for _, limit in _active.values()), default=soft)
     if soft != resource.RLIM_INFINITY:
         wanted = min(wanted, soft)
     resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))

@@ -8,6 +8,7 @@ float8 is made: what is computed from it is meant to know it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -16,6 +17,7 @@ from kopt.config.errors import ToolError
 from .composites import COMPOSITE_STEPS, batch_norm_by_batch
 from .custom_operators import custom_operators
 from .graph import Argument, Atom, AxisSize, Graph, Node, Ref, Special, refs
+from .kept_contractions import KeptContractions
 from .operators import (
     ABSOLUTE,
     CONTRACTIONS,
@@ -44,6 +46,8 @@ class BoundGraph:
 
     graph: Graph
     axes: Mapping[str, int]
+    kept: KeptContractions | None = None
+    """What an exact run leaves for sampled ones; None: each computes all."""
 
     def run(
         self, inputs: Mapping[str, Tensor], rounding: Roundings | None = None
@@ -133,7 +137,12 @@ class _Step:
         if dtype in FLOATS:
             args = self._without_integers(args)
         if rounding is None or dtype not in FLOATS or (name in EXACT and name != "_to_copy"):
-            return self.call(args, kwargs)
+            result = self.call(args, kwargs)
+            if name in CONTRACTIONS and dtype in FLOATS and self.bound.kept is not None:
+                reads = frozenset(ref.node for ref in refs(self.node))
+                squares = partial(self._squares, args, kwargs)
+                self.bound.kept.keep(self.node.name, reads, result, squares)
+            return result
         rounding.unit = UNIT[dtype]
         result = self._rounded(rounding, name, args, kwargs)
         return self._stored(rounding, result) if stores else result
@@ -210,12 +219,11 @@ class _Step:
             return batch_norm_by_batch(rounding, *args)
         if name in COMPOSITE_STEPS:
             return COMPOSITE_STEPS[name](rounding, *args, **kwargs)
+        if name in CONTRACTIONS:
+            return self._contracted(rounding, name, args, kwargs)
         exact = self.call(args, kwargs)
         if name == "_to_copy":
             return exact
-        if name in CONTRACTIONS:
-            squares, terms = self._squares(name, args, kwargs)
-            return rounding.contracted(name, exact, squares, terms)
         if name in SUMS:
             return self._summed(rounding, args, kwargs, exact)
         if name in RECURRENT:
@@ -239,19 +247,22 @@ class _Step:
             squares = squares / terms
         return rounding.added(exact, squares, terms)
 
-    def _squares(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, float]:
-        """Return the sum of the squares of a contraction's terms, and how many there are."""
+    def _contracted(
+        self, rounding: Roundings, name: str, args: list[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        kept = self.bound.kept or KeptContractions(frozenset())
+        exact, squares = kept.result(self.node.name), kept.squares(self.node.name)
+        if exact is None:
+            exact = self.call(args, kwargs)
+        if squares is None:
+            squares = self._squares(args, kwargs)
+        return rounding.contracted(name, exact, squares, _products(name, args))
+
+    def _squares(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """Return the sum of the squares of a contraction's terms."""
         squared = [one * one if isinstance(one, self.torch.Tensor) else one for one in args]
         weights = {key: value * value for key, value in kwargs.items()}
-        squares = self.call(squared, weights)
-        if name != "convolution":
-            first = args[1] if name in ("addmm", "baddbmm") else args[0]
-            return squares, float(first.shape[-1])
-        weight, groups = args[1], args[8] if len(args) > 8 else 1
-        transposed = bool(args[6]) if len(args) > 6 else False
-        kernel = prod(weight.shape[2:])
-        channels = weight.shape[0] / groups if transposed else weight.shape[1]
-        return squares, float(kernel * channels)
+        return self.call(squared, weights)
 
     def _terms(self, name: str, args: list[Any], exact: Any) -> float:
         if name in ("sum", "mean"):
@@ -262,3 +273,14 @@ class _Step:
             size = args[1] if len(args[1]) > 1 else [args[1][0]] * int(name[-2])
             return float(prod(size))
         return max(float(args[0].numel() / max(exact.numel(), 1)), 1.0)
+
+
+def _products(name: str, args: list[Any]) -> float:
+    """Return how many terms a contraction adds up for each element."""
+    if name != "convolution":
+        first = args[1] if name in ("addmm", "baddbmm") else args[0]
+        return float(first.shape[-1])
+    weight, groups = args[1], args[8] if len(args) > 8 else 1
+    transposed = bool(args[6]) if len(args) > 6 else False
+    channels = weight.shape[0] / groups if transposed else weight.shape[1]
+    return float(prod(weight.shape[2:]) * channels)

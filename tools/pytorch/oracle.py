@@ -5,11 +5,12 @@ runs: inputs are drawn as the graph says, the graph is interpreted, and the budg
 runs whose roundings are sampled (rounding_noise.py).
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from .contraction_work import flops_of
 from .drawing import InputDraw, draw_input
 from .graph import FILE_NAME, AxisSize, Graph, read_graph
 from .interpreter import FLOATS, BoundGraph
+from .kept_contractions import KeptContractions, unmoved_values
 from .rounding_noise import BLOCK_ELEMENTS, WIDE_ELEMENTS, Roundings
 from .sampled_runs import run_values, sampled_runs
 from .torch_library import load_torch, one_thread
@@ -102,6 +104,7 @@ class ImportedOracle:
     ) -> dict[str, Expected]:
         """Return every output with the spread that honest roundings leave in it."""
         with self._bound(inputs, workload) as (bound, tensors):
+            bound = replace(bound, kept=KeptContractions(unmoved_values(self.graph)))
             exact = {name: _array(value) for name, value in bound.run(tensors).items()}
             spread = self._spread(bound, tensors, exact, samples)
         types = {o.name: self.graph.type_of(o.value).dtype for o in self.graph.outputs}
@@ -120,7 +123,7 @@ class ImportedOracle:
     ) -> Generator[tuple[BoundGraph, dict[str, Any]]]:
         axes, torch = self._axes_of(inputs) if workload is None else workload.axes, load_torch()
         tensors = {name: _as_tensor(torch, array) for name, array in inputs.items()}
-        with torch.no_grad(), _threads(torch, sum(one.numel() for one in tensors.values())):
+        with torch.no_grad(), _threads(torch, self._is_large(tensors.values(), axes)):
             yield BoundGraph(self.graph, axes), tensors
 
     def _axes_of(self, inputs: Arrays) -> dict[str, int]:
@@ -139,10 +142,7 @@ class ImportedOracle:
         samples: int,
     ) -> dict[str, npt.NDArray[np.float64]]:
         """Return the standard deviation of each output over runs with sampled roundings."""
-        elements = sum(one.numel() for one in tensors.values()) + sum(
-            e.size for e in exact.values()
-        )
-        is_large = elements > MANY_ELEMENTS or self._flops(bound.axes) > MANY_FLOPS
+        is_large = self._is_large(tensors.values(), bound.axes)
         count = FEW_SAMPLES if is_large else samples
         squares = {name: np.zeros(array.shape) for name, array in exact.items()}
 
@@ -156,8 +156,13 @@ class ImportedOracle:
         # From the exact result, not from the mean of the runs: what is off to one side counts.
         return {name: np.sqrt(total / count) for name, total in squares.items()}
 
-    def _flops(self, axes: Mapping[str, int]) -> int:
-        return evaluate_expression(flops_of(self.graph), dict(axes))
+    def _is_large(self, tensors: Iterable[Any], axes: Mapping[str, int]) -> bool:
+        """Return whether a run has work for all threads of torch."""
+        outputs = (self.graph.type_of(one.value).shape for one in self.graph.outputs)
+        written = (prod(axes[n.axis] if isinstance(n, AxisSize) else n for n in s) for s in outputs)
+        elements = sum(one.numel() for one in tensors) + sum(written)
+        flops = evaluate_expression(flops_of(self.graph), dict(axes))
+        return elements > MANY_ELEMENTS or flops > MANY_FLOPS
 
     def _distances(
         self,
@@ -170,16 +175,16 @@ class ImportedOracle:
         torch = load_torch()
         generator = torch.Generator().manual_seed(seed)
         rounding = Roundings(torch, generator, TF32_USERS[self.precision])
-        given = sum(one.numel() for one in tensors.values())
+        threads = _threads(torch, self._is_large(tensors.values(), bound.axes))
         # Whatever is set so is set for this thread, which may be any.
-        with torch.no_grad(), _threads(torch, given), np.errstate(invalid="ignore", over="ignore"):
+        with torch.no_grad(), threads, np.errstate(invalid="ignore", over="ignore"):
             got = bound.run(tensors, rounding)
             return {name: _squared_distance(_array(got[name]), exact[name]) for name in got}
 
 
-def _threads(torch: Any, elements: int) -> AbstractContextManager[None]:
+def _threads(torch: Any, is_large: bool) -> AbstractContextManager[None]:
     """Let torch use one thread where there is little to do: several would wait for one another."""
-    return nullcontext() if elements > MANY_ELEMENTS else one_thread(torch)
+    return nullcontext() if is_large else one_thread(torch)
 
 
 def imported_oracle(file: str, **how: Any) -> ImportedOracle:

@@ -8,7 +8,8 @@ An `oracle.py` beside problem.yaml is trusted code of two functions:
 A `steps.py` beside it may have a third, `expected_in_steps` (Steps). `expected` and
 `expected_in_steps` may take the workload as a third parameter. `REGIMES` names the regimes that
 `make_inputs` serves where it does not serve all of `input_regimes.py`; `warm_up()` imports what
-takes seconds, while something else is waited for.
+takes seconds, while something else is waited for; `computed_values(workload)` says how many values
+`expected` computes on the way, where these are many more than the tensors hold.
 
 Arrays have the tensor's storage shape and numpy dtype (`dtypes.numpy_dtype`).
 """
@@ -139,6 +140,16 @@ def warm_up(problem: Problem) -> None:
     does = getattr(load_oracle(problem), "warm_up", None)
     if callable(does):
         does()
+
+
+def computed_values(problem: Problem, workload: Workload) -> int:
+    """Return how many values the oracle of `problem` computes on the way; 0 if it does not say.
+
+    Raises:
+        ToolError: As of `load_oracle`.
+    """
+    says = getattr(load_oracle(problem), "computed_values", None)
+    return int(says(workload)) if callable(says) else 0
 
 
 def load_steps(problem: Problem) -> Steps | None:

@@ -16,12 +16,15 @@ import numpy.typing as npt
 
 from kopt.kernels.case_inputs import with_rows
 from kopt.kernels.expressions import evaluate_expression, expression_names
+from kopt.kernels.oracle import computed_values
 from kopt.kernels.problem import Problem, Workload, storage_shape
 from kopt.kernels.wide_work import run_wide, slices
 
 ALL_ELEMENTS = 1 << 23
 """Elements of all tensors up to which every row is judged, 32 MiB of float32: what so many rows
 hold is what the judged ones hold at the most, unless they are the fewest."""
+ALL_VALUES = 1 << 23
+"""The same of the values that an oracle computes on the way: each costs 60 ns a sampled run."""
 ALL_FLOPS = 1 << 35
 """The same of the operations of products of matrices, of which an oracle makes several times as
 many in float64."""
@@ -91,7 +94,8 @@ def judged_count(problem: Problem, workload: Workload) -> int | None:
     total = workload.axes[problem.row_axis]
     sizes = (prod(storage_shape(t, workload.axes)) for t in problem.tensors if t.name in places)
     flops = evaluate_expression(problem.matrix_flops, workload.axes)
-    share = max(sum(sizes) / ALL_ELEMENTS, flops / ALL_FLOPS)
+    values = computed_values(problem, workload)
+    share = max(sum(sizes) / ALL_ELEMENTS, values / ALL_VALUES, flops / ALL_FLOPS)
     count = max(FEWEST_ROWS, int(total / share)) if share > 1 else total
     return count if count < total else None
 

@@ -88,6 +88,10 @@ class ImportedOracle:
         """
         load_torch()
 
+    def computed_values(self, workload: Workload) -> int:
+        """Return how many elements all values of the graph have."""
+        return run_values(self.graph, workload.axes)
+
     def make_inputs(self, workload: Workload, rng: np.random.Generator, regime: str) -> Inputs:
         """Return every input, parameter, buffer and constant of the graph."""
         recorded = max((given.drawing.samples for given in self.graph.inputs), default=0)

@@ -15,7 +15,8 @@ _oracle = imported_oracle(
     magnitudes=Magnitudes({tiny!r}, {huge!r}),
     precision="{precision}",
 )
-make_inputs, expected, warm_up = _oracle.make_inputs, _oracle.expected, _oracle.warm_up
+make_inputs, expected = _oracle.make_inputs, _oracle.expected
+warm_up, computed_values = _oracle.warm_up, _oracle.computed_values
 REGIMES = {regimes!r}
 DERIVED_REGIMES = {derived!r}
 '''

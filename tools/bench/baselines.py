@@ -19,16 +19,21 @@ from kopt.config.errors import ToolError
 from kopt.kernels.bench_result import BaselinePath, RejectedBaseline
 from kopt.kernels.record import Record, because
 from kopt.tools.check.case_data import CaseData
-from kopt.tools.devices.device import Program
 from kopt.tools.devices.lost_timing import begun_again
 from kopt.tools.devices.timer import LibrarySide, TimingFailure, TimingRequest, replay_each
 
 from .kept_records import forget, keep, load_kept
 from .library_path import check_path, rejection
-from .reference_side import BaselineSide, candidate_side, reference_path, reference_program
+from .reference_side import (
+    BaselineSide,
+    VerifiedProgram,
+    candidate_side,
+    reference_kernel,
+    reference_path,
+)
 from .request import BaselineChoice
 from .side_by_side import Contest
-from .timed_case import TimedCase, Verified, find_faulty, timing_request
+from .timed_case import TimedCase, find_faulty, timing_request
 
 # Distributions whose version may change which path is fastest, or what runs at all.
 _LIBRARIES = (
@@ -182,9 +187,8 @@ def _replay_all(case: TimedCase, request: TimingRequest) -> list[float] | Timing
 
 def choose_contestants(
     case: TimedCase,
-    verified: Verified,
+    candidate: VerifiedProgram,
     choice: BaselineChoice,
-    candidate: Program,
     excluded: tuple[RejectedBaseline, ...],
 ) -> Contest:
     """Return the candidate with its baselines, each verified on the timed inputs.
@@ -200,15 +204,21 @@ def choose_contestants(
         forget(case.settings, _key(case))  # check and sort all paths
     library = LibraryChoice(rejected=excluded)
     if choice != "reference":
-        library = choose_library(case, verified.data, excluded)
+        library = choose_library(case, candidate.verified.data, excluded)
     if choice == "library" and not library.like:
         raise ToolError(_no_library(case, library.rejected))
-    reference = reference_program(case)
-    side = candidate_side(reference)
+    reference = reference_kernel(case, candidate)
     sides = list(library.like if choice == "every" else library.like[:1])
-    if not sides or side != candidate_side(candidate):
-        sides.append(BaselineSide(reference_path(reference), side))
-    return Contest(candidate, verified, (*sides, *library.unlike), library.rejected)
+    if not sides or reference is not candidate:
+        program = reference.program
+        sides.append(BaselineSide(reference_path(program), candidate_side(program)))
+    return Contest(
+        candidate=candidate.program,
+        verified=candidate.verified,
+        witness=reference.verified,
+        baselines=(*sides, *library.unlike),
+        rejected=library.rejected,
+    )
 
 
 def _no_library(case: TimedCase, rejected: Sequence[RejectedBaseline]) -> str:

@@ -20,7 +20,7 @@ from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.devices.device import Program
 from kopt.tools.devices.timer import CandidateSide, Side
 
-from .timed_case import TimedCase, verify
+from .timed_case import TimedCase, Verified, verify
 
 REFERENCE = "reference"
 """Name of this baseline in results."""
@@ -63,8 +63,16 @@ def launched_program(case: TimedCase, request: CheckRequest, compiled: CompileRe
     return Program(request.case.candidate, case.problem, plan, cubin)
 
 
-def reference_program(case: TimedCase) -> Program:
-    """Return the verified reference kernel.
+@dataclass(frozen=True)
+class VerifiedProgram:
+    """A candidate, or the reference kernel, that is right on the timed inputs."""
+
+    program: Program
+    verified: Verified
+
+
+def reference_kernel(case: TimedCase, candidate: VerifiedProgram) -> VerifiedProgram:
+    """Return the verified reference kernel: `candidate`, which is verified, if it is that.
 
     Raises:
         ToolError: reference.cu does not compile, does not serve the workload, or is wrong.
@@ -84,11 +92,13 @@ def reference_program(case: TimedCase) -> Program:
     if compiled.status is not Status.PASSED:
         raise ToolError(_message(case, compiled.status, compiled.diagnostics))
     program = launched_program(case, request, compiled)
+    if candidate_side(program) == candidate_side(candidate.program):
+        return candidate
     verified = verify(case, program, case.device)
     if isinstance(verified, JudgedRun):
         message = _message(case, verified.status, verified.diagnostics)
         raise (InfraError if verified.status in _MACHINE_FAULTS else ToolError)(message)
-    return program
+    return VerifiedProgram(program, verified)
 
 
 def reference_path(program: Program) -> BaselinePath:

@@ -45,6 +45,8 @@ class Contest:
     candidate: Program
     verified: Verified
     """The candidate's checked outputs."""
+    witness: Verified
+    """Those of the reference kernel on the same inputs."""
     baselines: tuple[BaselineSide, ...]
     """The main one first; the n-th has place n + 1 in the session."""
     rejected: tuple[RejectedBaseline, ...] = ()

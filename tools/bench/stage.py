@@ -30,10 +30,11 @@ from .bench_outcome import begun, comparisons, measured_facts, notes
 from .full_check import PassedFullCheck, full_check
 from .plain_copy import plain_copy
 from .power_limit import faster_alone
-from .reference_side import launched_program
+from .reference_side import VerifiedProgram, launched_program
 from .request import MAX_PAIRS, MIN_PAIRS, BenchRequest
 from .side_by_side import Contest, Timed, time_side_by_side
 from .timed_case import TimedCase, verify
+from .whole_rows import disagreement
 
 _SEED_BITS = 48  # exact in every JSON reader
 
@@ -99,7 +100,11 @@ def _bench(
     excluded: tuple[RejectedBaseline, ...] = ()
     while True:
         request.progress("checking the baselines")
-        contest = choose_contestants(case, verified, request.baselines, candidate, excluded)
+        checked = VerifiedProgram(candidate, verified)
+        contest = choose_contestants(case, checked, request.baselines, excluded)
+        far = disagreement(verified, contest.witness)
+        if far is not None:
+            return _failed(result, Status.INCORRECT, (far,))
         request.progress(f"timing against {' and '.join(b.path.name for b in contest.baselines)}")
         timed = time_side_by_side(case, contest, request)
         if isinstance(timed, Timed):

@@ -25,6 +25,7 @@ from kopt.tools.devices.device import Arrays
 from kopt.tools.devices.timer import SetOutputs
 
 from .timed_case import TimedCase, Verified, VerifiedDraw
+from .whole_rows import far_rows
 
 _MOST_DIFFERENT = 8
 _SAMPLED = 8
@@ -60,7 +61,8 @@ class OutputInspector:
         judged = self._sample(differing)
         for place in judged:
             draw, outputs = self._as_drawn(collected, place)
-            if judge(draw.data, outputs, self.case.poison).finding is not None:
+            finding = judge(draw.data, outputs, self.case.poison).finding
+            if finding is not None or far_rows(draw.data, outputs, draw.outputs):
                 self.finding = self._finding(draw, outputs)
                 return False
         self.counts = TimedOutputs(

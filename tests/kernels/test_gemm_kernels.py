@@ -13,6 +13,7 @@ from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.status import Status
 from kopt.tools.check.stage import CheckRequest, check_candidate
+from kopt.tools.cuda.compile_job import Compiler
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.sim.device import SimDevice
 from support.other_shapes import with_one_workload
@@ -26,13 +27,17 @@ SOURCES = {
     for path in sorted((GEMM.folder / "unproven").glob("*.cu"))
 }
 MMA, WGMMA, SPLIT = "gemm_mma", "gemm_wgmma", "gemm_split"
+FULL = [MMA, *(pytest.param(name, marks=pytest.mark.nightly) for name in (WGMMA, SPLIT))]
+"""`make test-all` compiles one for all workloads and checks it in full, which takes twenty seconds,
+and runs every one where nothing fills a tile; `make test-nightly` does the others."""
 DEPTH = 520
 """At which every stage of a ring is filled again, with that of `_with_small_ring`."""
 
 
 def _check(problem: Problem, source: str, settings: Settings, level: CheckLevel) -> CheckResult:
     case = Case(problem, problem.workloads[0], Candidate(source))
-    request = CheckRequest(case, level, arch="sm_90a")
+    compiler: Compiler = "nvrtc" if level == "quick" else "nvcc"  # half the time
+    request = CheckRequest(case, level, arch="sm_90a", compiler=compiler)
     return check_candidate(request, SimDevice(settings), settings)
 
 
@@ -40,7 +45,7 @@ def test_each_way_to_multiply_has_its_kernel() -> None:
     assert set(SOURCES) == {MMA, WGMMA, SPLIT}
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("name", FULL)
 def test_a_kernel_compiles_for_all_that_it_claims_and_spills_nothing(
     name: str, settings: Settings
 ) -> None:
@@ -53,7 +58,7 @@ def test_a_kernel_compiles_for_all_that_it_claims_and_spills_nothing(
     assert all(one.spill_store_bytes == one.spill_load_bytes == 0 for one in used)
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("name", FULL)
 def test_a_kernel_passes_the_full_check(name: str, settings: Settings) -> None:
     result = _check(GEMM, SOURCES[name].source, settings, "full")
     assert result.status is Status.PASSED, (result.mismatch, result.diagnostics)
@@ -66,7 +71,7 @@ def test_a_kernel_passes_the_full_check(name: str, settings: Settings) -> None:
         (MMA, {"M": 200, "N": 301, "K": 72}),
         (WGMMA, {"M": 300, "N": 520, "K": 200}),
         (SPLIT, {"M": 9, "N": 37, "K": 1000}),
-        (SPLIT, {"M": 64, "N": 130, "K": 1032}),
+        pytest.param(SPLIT, {"M": 64, "N": 130, "K": 1032}, marks=pytest.mark.nightly),
         pytest.param(SPLIT, {"M": 65, "N": 48, "K": 8}, marks=pytest.mark.nightly),
     ],
 )
@@ -78,7 +83,9 @@ def test_rows_columns_and_depths_that_fill_no_tile_are_right(
     assert result.status is Status.PASSED, (result.mismatch, result.diagnostics)
 
 
-@pytest.mark.parametrize("columns", [16, 112, 224])
+@pytest.mark.parametrize(
+    "columns", [112, *(pytest.param(n, marks=pytest.mark.nightly) for n in (16, 224))]
+)
 def test_a_block_may_own_any_number_of_columns(
     columns: int, tmp_path: Path, settings: Settings
 ) -> None:
@@ -93,8 +100,8 @@ def test_a_block_may_own_any_number_of_columns(
     ("columns", "right", "wrong"),
     [
         (32, "else if (row / ROWS == column / COLUMNS)", "else"),
-        (32, "i * COLUMNS * CHUNK * 2", "0"),
-        (32, "p % PACK * ROWS", "0"),
+        pytest.param(32, "i * COLUMNS * CHUNK * 2", "0", marks=pytest.mark.nightly),
+        pytest.param(32, "p % PACK * ROWS", "0", marks=pytest.mark.nightly),
         (112, "min(group * 64, COLUMNS - 64)", "group * 64"),
     ],
 )
@@ -122,12 +129,13 @@ def test_blocks_that_take_tiles_of_several_bands_one_after_the_other_are_right(
     [
         (MMA, '"n"(STAGES - 2)', '"n"(STAGES - 1)'),
         pytest.param(MMA, "    __syncthreads();\n", "", marks=pytest.mark.nightly),
-        (MMA, "k + lane / 8 % 2)", "k + lane / 16)"),
+        pytest.param(MMA, "k + lane / 8 % 2)", "k + lane / 16)", marks=pytest.mark.nightly),
         (WGMMA, "mbarrier_arrive(&s.empty[before]);\n      before", "before"),
-        (
+        pytest.param(
             WGMMA,
             "if (step > 0 && is_first) kopt::mbarrier_arrive(&s.empty[before]);",
             "if (is_first) kopt::mbarrier_arrive(&s.empty[turn.stage]);",
+            marks=pytest.mark.nightly,
         ),
         pytest.param(WGMMA, "    kopt::fence_proxy_async();\n", "", marks=pytest.mark.nightly),
         (WGMMA, "step > 0 || k > 0", "1"),
@@ -138,7 +146,7 @@ def test_blocks_that_take_tiles_of_several_bands_one_after_the_other_are_right(
             marks=pytest.mark.nightly,
         ),
         (SPLIT, '  asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS) : "memory");\n', ""),
-        (SPLIT, "    cluster.sync();\n  } else", "  } else"),
+        pytest.param(SPLIT, "    cluster.sync();\n  } else", "  } else", marks=pytest.mark.nightly),
         pytest.param(
             SPLIT,
             "  if (RANKS > 1) cluster.sync();  // no block ends while others read its sums\n",
@@ -146,7 +154,12 @@ def test_blocks_that_take_tiles_of_several_bands_one_after_the_other_are_right(
             marks=pytest.mark.nightly,
         ),
         (SPLIT, "  kopt::griddepcontrol_wait();\n  for", "  for"),
-        (SPLIT, "own + column] = d[part][i];", "own + column] = float(__nv_bfloat16(d[part][i]));"),
+        pytest.param(
+            SPLIT,
+            "own + column] = d[part][i];",
+            "own + column] = float(__nv_bfloat16(d[part][i]));",
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_one_word_less_is_found(

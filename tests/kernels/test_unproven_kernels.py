@@ -35,7 +35,17 @@ CASES: tuple[tuple[str, dict[str, int], dict[str, int]], ...] = (
 )
 
 
-@pytest.mark.parametrize(("name", "axes", "tune"), CASES)
+NIGHTLY = (1, 2, 5, 8)
+"""The second and third of kernels that have another case: other tune values of the same code."""
+
+
+@pytest.mark.parametrize(
+    ("name", "axes", "tune"),
+    [
+        pytest.param(*one, marks=[pytest.mark.nightly] if at in NIGHTLY else [])
+        for at, one in enumerate(CASES)
+    ],
+)
 def test_rows_that_fill_no_tile_and_other_tune_values_are_right(
     name: str, axes: dict[str, int], tune: dict[str, int], tmp_path: Path, settings: Settings
 ) -> None:

@@ -67,19 +67,22 @@ def test_a_candidate_is_checked_and_timed_there(kopt: Kopt, twin: StandInSsh, fo
     assert len(twin.connections) == 1
 
 
+@pytest.mark.parametrize(
+    "share",
+    [0.75, *(pytest.param(share, marks=pytest.mark.nightly) for share in (0.6, 0.9))],
+)
 def test_a_session_that_is_lost_is_timed_again_as_a_whole(
-    kopt: Kopt, twin: StandInSsh, folder: Path
+    kopt: Kopt, twin: StandInSsh, folder: Path, share: float
 ) -> None:
     calm = _bench(kopt, folder)
-    for share in (0.6, 0.75, 0.9):
-        twin.plan(int(twin.answered_bytes * share))
-        before = len(twin.connections)
-        cut_off = _bench(kopt, folder)
-        assert cut_off.comparisons[0].speedup == pytest.approx(calm.comparisons[0].speedup, 1e-3)
-        assert cut_off.comparisons[0].pairs == calm.comparisons[0].pairs
-        assert len(twin.connections) == before + 2
-        twin.plan()
-        _bench(kopt, folder)
+    twin.plan(int(twin.answered_bytes * share))
+    before = len(twin.connections)
+    cut_off = _bench(kopt, folder)
+    assert cut_off.comparisons[0].speedup == pytest.approx(calm.comparisons[0].speedup, 1e-3)
+    assert cut_off.comparisons[0].pairs == calm.comparisons[0].pairs
+    assert len(twin.connections) == before + 2
+    twin.plan()
+    _bench(kopt, folder)
 
 
 def test_a_profile_is_timed_there(kopt: Kopt, twin: StandInSsh, folder: Path) -> None:

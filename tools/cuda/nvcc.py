@@ -22,7 +22,8 @@ from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy, compiler_memo
 from .compile_job import CompileContext, CompileJob, CompilerRun
 from .compiler_log import CANDIDATE_FILE
 from .full_disk import refuse_full_disk
-from .include_tree import include_root
+from .include_tree import headers_digest, include_root
+from .kept_output import kept_output
 from .toolchain import FoundToolchain
 
 CUBIN_FILE = "candidate.cubin"
@@ -164,7 +165,9 @@ def cubin_with_lines(job: CompileJob, shipped: bytes, context: CompileContext) -
         SetupError: The sandbox or the compiler cannot start.
         InfraError: The sandbox was killed from outside.
     """
-    lined = run_nvcc(job, context, WITH_LINES).cubin
+    toolchain = context.toolchain
+    key = job.key(*WITH_LINES, toolchain.version, str(toolchain.gxx), headers_digest())
+    lined = kept_output((key,), lambda: run_nvcc(job, context, WITH_LINES).cubin, context.settings)
     if lined is None or _instructions(lined) != _instructions(shipped):
         return None
     return lined

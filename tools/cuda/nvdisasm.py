@@ -1,8 +1,6 @@
 """Running nvdisasm on a cubin, in the sandbox; instructions in words, as an author reads them."""
 
-import hashlib
 import json
-from collections import OrderedDict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
@@ -12,13 +10,10 @@ from kopt.config.settings import Settings
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxPolicy, compiler_memory_bytes
 
+from .kept_output import kept_output
 from .toolchain import FoundToolchain
 
 _OUTPUT_LIMIT_BYTES = 256 << 20
-_MOST_KEPT = 8
-_kept: OrderedDict[tuple[bytes, Path, tuple[str, ...]], str] = OrderedDict()
-"""What nvdisasm printed, by machine code, program and options, the latest last: it takes 0.35 s to
-start, and compile, estimate and profile ask about the same code. A few megabytes each at most."""
 
 
 def run_nvdisasm(
@@ -32,19 +27,16 @@ def run_nvdisasm(
     Raises:
         InfraError: nvdisasm cannot read a cubin of its own toolkit.
     """
-    if toolchain.nvdisasm is None:
+    nvdisasm = toolchain.nvdisasm
+    if nvdisasm is None:
         return None
-    key = (hashlib.sha256(cubin).digest(), toolchain.nvdisasm, options)
-    text = _kept.get(key)
-    if text is None:
-        text = _kept[key] = _printed(cubin, toolchain.nvdisasm, options, settings)
-        while len(_kept) > _MOST_KEPT:
-            _kept.popitem(last=False)
-    return text
+    made_from = (str(nvdisasm), toolchain.version, *options, cubin)
+    output = kept_output(made_from, lambda: _printed(cubin, nvdisasm, options, settings), settings)
+    return None if output is None else output.decode()
 
 
-def _printed(cubin: bytes, nvdisasm: Path, options: tuple[str, ...], settings: Settings) -> str:
-    """Run nvdisasm on `cubin`, and return what it prints."""
+def _printed(cubin: bytes, nvdisasm: Path, options: tuple[str, ...], settings: Settings) -> bytes:
+    """Run nvdisasm on `cubin`, 0.35 s whatever it holds, and return what it prints."""
     with TemporaryDirectory(prefix="kopt-sass-") as scratch:
         path = Path(scratch) / "candidate.cubin"
         path.write_bytes(cubin)
@@ -58,7 +50,7 @@ def _printed(cubin: bytes, nvdisasm: Path, options: tuple[str, ...], settings: S
     if run.returncode != 0 or run.timed_out or run.dropped_bytes:
         said = run.stderr.decode(errors="replace").strip()[-300:]
         raise InfraError(f"nvdisasm ended with {run.returncode} on a fresh cubin: {said}")
-    return run.stdout.decode()
+    return run.stdout
 
 
 Listing = dict[str, tuple[str, ...]]

@@ -35,7 +35,7 @@ def test_wide_accesses_of_a_cubin_are_listed(settings: Settings, toolchain: Foun
     assert "STG.E.128" in opcodes and opcodes[-1] != "NOP"
 
 
-def test_machine_code_is_read_once_in_a_process(
+def test_machine_code_is_read_once(
     settings: Settings, toolchain: FoundToolchain, tmp_path: Path
 ) -> None:
     program = tmp_path / "nvdisasm"

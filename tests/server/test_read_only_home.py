@@ -91,7 +91,13 @@ def _below(home: Path, mount: str, commands: tuple[str, ...]) -> dict[str, int]:
 
 
 @pytest.mark.slow  # eleven commands below each mount
-@pytest.mark.parametrize("mount", MOUNTS)
+@pytest.mark.parametrize(
+    "mount",
+    [
+        *("read-only", "full and empty"),
+        *(pytest.param(one, marks=pytest.mark.nightly) for one in ("read-only and empty", "full")),
+    ],
+)
 def test_commands_that_read_do_read(home: Path, mount: str, built_docs: Path) -> None:
     """An empty home is searched without an index; the others have theirs."""
     reads = READS if "empty" not in mount else tuple(one for one in READS if RUN not in one)

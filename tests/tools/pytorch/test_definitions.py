@@ -142,7 +142,7 @@ def test_a_kernel_serves_every_workload(problem: Problem) -> None:
 
 
 @pytest.mark.slow  # nvcc and the simulator, half a minute each
-@pytest.mark.parametrize("has_techniques", [False, True])
+@pytest.mark.parametrize("has_techniques", [pytest.param(False, marks=pytest.mark.nightly), True])
 @each_problem
 def test_generated_kernels_pass_a_quick_check(
     problem: Problem, has_techniques: bool, settings: Settings

@@ -23,6 +23,13 @@ TARGETS = (
 """Ascending: a `+` holds for all that follow."""
 FUNCTION_TARGETS = ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 """Each costs a run of nvcc; together they tell all claims of functions apart."""
+each_function_target = pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param(one, marks=[] if one in ("sm_90a", "sm_100a") else [pytest.mark.nightly])
+        for one in FUNCTION_TARGETS
+    ],
+)
 VERSIONS = (
     *("6.3", "6.4", "6.5", "7.0", "7.1", "7.2", "7.3", "7.4", "7.5", "7.6", "7.7", "7.8"),
     *("8.0", "8.1", "8.2", "8.3", "8.4", "8.5", "8.6", "8.7", "8.8", "9.0"),
@@ -88,7 +95,7 @@ def functions_on(toolchain: FoundToolchain, tmp_path_factory: pytest.TempPathFac
     return compiled
 
 
-@pytest.mark.parametrize("target", FUNCTION_TARGETS)
+@each_function_target
 def test_a_function_exists_where_its_card_says(
     target: str, functions_on: CompileFor, toolchain: FoundToolchain
 ) -> None:
@@ -101,7 +108,7 @@ def test_a_function_exists_where_its_card_says(
     assert set(refused) == claimed, {name: refused.get(name) for name in set(refused) ^ claimed}
 
 
-@pytest.mark.parametrize("target", FUNCTION_TARGETS)
+@each_function_target
 def test_a_function_is_an_instruction_where_its_card_says(
     target: str, functions_on: CompileFor
 ) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,53 +10,34 @@ import pytest
 from kopt.config.errors import InfraError, SetupError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.device_facts import DeviceFacts
-from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import load_problem
-from kopt.kernels.receipt import Receipt
 from kopt.kernels.status import Status, Verdict
 from kopt.kernels.verify_result import VerifyResult
-from kopt.tools.bench import promotion, reference_side, reproduction
+from kopt.tools.bench import reproduction
 from kopt.tools.bench.bound_files import problem_files
-from kopt.tools.bench.promotion import promote_candidate
 from kopt.tools.bench.receipt_file import with_digest
-from kopt.tools.bench.receipt_parts import read_promotion
 from kopt.tools.bench.reproduction import VerifyRequest, problem_of, verify_receipt
 from kopt.tools.check import stage as check_stage
 from kopt.tools.devices.device import Arrays, ExecutionRequest
 from kopt.tools.devices.timer import TimingDevice
-from support.bench_cases import CANDIDATE, ROW_MAJOR, bench_problem
-from support.promotion_cases import FileCompiler, Opener, ScriptedSanitizer, promotion_of
+from support.bench_cases import CANDIDATE, ROW_MAJOR
+from support.promoted import Promoted, copy_promoted, promote_two
+from support.promotion_cases import FileCompiler, Opener
 from support.receipts import sealed_receipt
 from support.scripted_timer import FACTS, LibraryScript, Script
 from support.tiny_problem import write_tiny_problem
 
 
-@dataclass
-class Promoted:
-    """A receipt made with 4 us against a reference of 5 us, and what made it."""
-
-    receipt: Receipt
-    problem: Problem
-    compiler: FileCompiler
-    settings: Settings
-
-    def verify(self, opener: Opener, receipt: Receipt | None = None) -> VerifyResult:
-        """Verify the receipt, or a changed one."""
-        request = VerifyRequest(receipt or self.receipt, self.problem)
-        return verify_receipt(request, opener, self.settings)
+@pytest.fixture(scope="module")
+def promotion_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder in which two workloads are promoted, once for all tests."""
+    return promote_two(tmp_path_factory.mktemp("promoted"))
 
 
 @pytest.fixture
-def promoted(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Promoted:
-    """Two workloads, promoted."""
-    compiler = FileCompiler()
-    for module in (check_stage, reference_side, reproduction):
-        monkeypatch.setattr(module, "compile_candidate", compiler)
-    monkeypatch.setattr(promotion, "sanitize", ScriptedSanitizer())
-    problem = bench_problem(tmp_path / "problem", shapes=((8, 64), (16, 64)))
-    result = promote_candidate(promotion_of(problem, CANDIDATE), Opener(), settings)
-    receipt = read_promotion(Path(result.files[0].receipt_path))
-    return Promoted(receipt, problem, compiler, settings)
+def promoted(promotion_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Promoted:
+    """Two workloads, promoted, in files of this test."""
+    return copy_promoted(promotion_folder, tmp_path, monkeypatch)
 
 
 def _us(us: float, other: float | None = None, facts: DeviceFacts = FACTS) -> Opener:

@@ -147,24 +147,28 @@ def _runs(ending: Ending) -> list[str]:
     return [one["cell"]["run"] for one in ending.document["runs"]]
 
 
+@pytest.mark.parametrize(
+    ("words", "arm"),
+    [("other={}", "other"), pytest.param("{}", "full", marks=pytest.mark.nightly)],
+)
 def test_base_that_is_given_is_where_every_arm_with_memory_begins(
-    play: Play, home: Path, tmp_path: Path
+    play: Play, tmp_path: Path, words: str, arm: str
 ) -> None:
     base = tmp_path / "learned.yaml"
     with KnowledgeStore(tmp_path / "elsewhere") as store:
         store.learn([sample()])
         base.write_text(store.export(), "utf-8")
         origin = store.base().origin
-    for words, arm in ((str(base), "full"), (f"other={base}", "other")):
-        report = play("--arm", "full", "--base", words, "--target", "95%", "--json")[0].document
-        assert {one["target"]["ending"] for one in _outcomes(report)} == {"reached"}
-        with KnowledgeStore(Path(report["folder"]) / "bases" / f"{arm}-r0") as store:
-            base_of_arm = store.base()
-            assert origin in base_of_arm.entries[ENTRY].evidence["sm_90a"]
-            assert base_of_arm.origin != origin and store.samples()
-        with KnowledgeStore(Path(report["folder"]) / "bases" / "full-r0") as store:
-            evidence = store.base().entries[ENTRY].evidence.get("sm_90a", ())
-            assert (origin in evidence) == (arm == "full")
+    given = ("--arm", "full", "--base", words.format(base))
+    report = play(*given, "--target", "95%", "--json")[0].document
+    assert {one["target"]["ending"] for one in _outcomes(report)} == {"reached"}
+    with KnowledgeStore(Path(report["folder"]) / "bases" / f"{arm}-r0") as store:
+        base_of_arm = store.base()
+        assert origin in base_of_arm.entries[ENTRY].evidence["sm_90a"]
+        assert base_of_arm.origin != origin and store.samples()
+    with KnowledgeStore(Path(report["folder"]) / "bases" / "full-r0") as store:
+        evidence = store.base().entries[ENTRY].evidence.get("sm_90a", ())
+        assert (origin in evidence) == (arm == "full")
 
 
 def _outcomes(report: dict[str, Any]) -> list[dict[str, Any]]:

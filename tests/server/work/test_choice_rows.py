@@ -12,6 +12,7 @@ from kopt.server.jobs.records import Progress
 from kopt.server.work.perform import perform
 from kopt.server.work.requests import NamedSource, TableWork
 from kopt.server.work.work_site import WarmDevices, WorkSite
+from kopt.tools.sim.toolset import find_toolset
 from support.job_works import KERNEL, REFERENCE, job_settings
 
 TWO = REFERENCE.replace("[256, 128, 512, 1024]", "[256, 1024]")
@@ -27,6 +28,7 @@ def told() -> list[Progress]:
 @pytest.fixture
 def site(tmp_path: Path, shared_home: Path, told: list[Progress]) -> Generator[WorkSite]:
     settings = job_settings(tmp_path / "home", shared_home)
+    find_toolset(settings)  # which the first of a test run builds, and tells the progress
     devices = WarmDevices(settings)
     yield WorkSite(settings, "job-20260101-000000-00000000", told.append, devices)
     devices.close()

@@ -26,7 +26,7 @@ FUNCTION_TARGETS = ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")
 each_function_target = pytest.mark.parametrize(
     "target",
     [
-        pytest.param(one, marks=[] if one in ("sm_90a", "sm_100a") else [pytest.mark.nightly])
+        pytest.param(one, marks=[] if one in ("sm_75", "sm_90a") else [pytest.mark.nightly])
         for one in FUNCTION_TARGETS
     ],
 )

@@ -52,7 +52,7 @@ test: $(venv)/.stamp-test $(venv)/.stamp-torch | g++ ## run the tests but the sl
 	@echo "make test: running the tests"
 	@$(pytest) -m "not slow"
 
-# In one go: the workers collect thirteen thousand tests once, and nobody waits between two parts.
+# In one go: the workers collect seventeen thousand tests once, and nobody waits between two parts.
 test-all: $(venv)/.stamp-test $(venv)/.stamp-torch | g++ ## run all tests but the nightly: also crashes, endings of processes, every shipped kernel
 	@echo "make test-all: running the tests and the slow tests"
 	@$(pytest) -m "not nightly"

@@ -30,7 +30,7 @@ def run_nvdisasm(
     nvdisasm = toolchain.nvdisasm
     if nvdisasm is None:
         return None
-    made_from = (str(nvdisasm), toolchain.version, *options, cubin)
+    made_from: list[str | bytes] = [str(nvdisasm), toolchain.version, *options, cubin]
     output = kept_output(made_from, lambda: _printed(cubin, nvdisasm, options, settings), settings)
     return None if output is None else output.decode()
 

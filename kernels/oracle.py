@@ -8,8 +8,8 @@ An `oracle.py` beside problem.yaml is trusted code of two functions:
 A `steps.py` beside it may have a third, `expected_in_steps` (Steps). `expected` and
 `expected_in_steps` may take the workload as a third parameter. `REGIMES` names the regimes that
 `make_inputs` serves where it does not serve all of `input_regimes.py`; `warm_up()` imports what
-takes seconds, while something else is waited for; `computed_values(workload)` says how many values
-`expected` computes on the way, where these are many more than the tensors hold.
+takes seconds, while something else is waited for. `computed_values(workload)`, of an oracle that may
+be asked for some rows of a large timed shape alone, says how many values `expected` computes there.
 
 Arrays have the tensor's storage shape and numpy dtype (`dtypes.numpy_dtype`).
 """
@@ -142,14 +142,14 @@ def warm_up(problem: Problem) -> None:
         does()
 
 
-def computed_values(problem: Problem, workload: Workload) -> int:
-    """Return how many values the oracle of `problem` computes on the way; 0 if it does not say.
+def computed_values(problem: Problem, workload: Workload) -> int | None:
+    """Return how many values the oracle of `problem` computes; None if it is of all rows only.
 
     Raises:
         ToolError: As of `load_oracle`.
     """
     says = getattr(load_oracle(problem), "computed_values", None)
-    return int(says(workload)) if callable(says) else 0
+    return int(says(workload)) if callable(says) else None
 
 
 def load_steps(problem: Problem) -> Steps | None:

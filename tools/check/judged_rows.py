@@ -2,8 +2,10 @@
 
 Tensors of a workload with `use: time` may hold gigabytes, whose right results in float64 take
 minutes and more memory than the machine has. Rows do not depend on one another, so that the oracle
-can be asked for some of them alone: the first, the last, and others that are drawn anew for every
-case, after the binary is fixed. All other rows must be finite where those that are judged are.
+can be asked for some of them alone, if it allows for that (`computed_values` of oracle.py, which
+imported functions have): the first, the last, and others that are drawn anew for every case, after
+the binary is fixed. All other rows must be finite where those that are judged are, and a benchmark
+compares all of them with those of the reference kernel (tools/bench/whole_rows.py).
 """
 
 from collections.abc import Mapping
@@ -87,7 +89,11 @@ def _first_not_finite(flat: npt.NDArray[Any], part: slice) -> int | None:
 
 
 def judged_count(problem: Problem, workload: Workload) -> int | None:
-    """Return how many rows of `workload` are judged in a case; None if all of them are."""
+    """Return how many rows of `workload` are judged in a case; None if all of them are.
+
+    Raises:
+        ToolError: As of `load_oracle`.
+    """
     places = _places(problem) if workload.use == "time" else None
     if places is None or problem.row_axis is None:
         return None
@@ -95,6 +101,8 @@ def judged_count(problem: Problem, workload: Workload) -> int | None:
     sizes = (prod(storage_shape(t, workload.axes)) for t in problem.tensors if t.name in places)
     flops = evaluate_expression(problem.matrix_flops, workload.axes)
     values = computed_values(problem, workload)
+    if values is None:
+        return None
     share = max(sum(sizes) / ALL_ELEMENTS, values / ALL_VALUES, flops / ALL_FLOPS)
     count = max(FEWEST_ROWS, int(total / share)) if share > 1 else total
     return count if count < total else None

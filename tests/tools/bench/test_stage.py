@@ -8,11 +8,14 @@ import pytest
 from kopt.config.errors import InfraError, ToolError
 from kopt.config.settings import Settings
 from kopt.kernels.bench_result import BenchResult
+from kopt.kernels.candidate import read_candidate
 from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status, Verdict
+from kopt.tools.bench import whole_rows
 from kopt.tools.bench.request import BenchRequest
 from kopt.tools.bench.stage import bench_candidate
+from kopt.tools.check.case_data import CaseData
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.devices.device import Arrays, ExecutionRequest
@@ -229,3 +232,35 @@ def _replayed(request: BenchRequest, home: Path, settings: Settings) -> list[tup
 
 def _check_request(request: BenchRequest) -> CheckRequest:
     return CheckRequest(case=request.case, level="quick", arch="sm_90a")
+
+
+def test_a_candidate_whose_other_rows_are_far_from_the_reference_is_not_timed(
+    request_: BenchRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[tuple[Arrays, Arrays]] = []
+
+    def far(_: CaseData, outputs: Arrays, others: Arrays) -> bool:
+        compared.append((outputs, others))
+        return True
+
+    monkeypatch.setattr(whole_rows, "far_rows", far)
+    timer = ScriptedTimer()
+    result = bench_candidate(request_, timer, settings)
+    assert (result.status, result.verdict) == (Status.INCORRECT, None)
+    assert "reference kernel" in result.diagnostics[-1].message
+    assert compared and timer.sessions == []
+
+
+def test_the_reference_kernel_as_the_candidate_is_executed_once_for_both(
+    request_: BenchRequest, settings: Settings
+) -> None:
+    def executions(request: BenchRequest) -> list[str]:
+        timer = ScriptedTimer()
+        bench_candidate(request, timer, settings)
+        return [one.program.candidate.name for one in timer.executions]
+
+    reference = read_candidate(request_.case.problem.folder / "reference.cu")
+    own = executions(replace(request_, case=replace(request_.case, candidate=reference)))
+    both = executions(request_)
+    assert both.count("reference.cu") > 0
+    assert len(own) == both.count("mine.cu")

@@ -29,6 +29,8 @@ def problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Problem:
     """Return a problem with one timed shape, of which some rows are judged."""
     monkeypatch.setattr(judged_rows, "ALL_ELEMENTS", 1 << 12)
     found = tiny_problem(tmp_path)
+    with (found.folder / "oracle.py").open("a") as oracle:
+        oracle.write("\n\ndef computed_values(workload):\n    return workload.axes['B']\n")
     axes = {"B": ROWS, "H": COLUMNS, "HB": COLUMNS // 16}
     large = found.workloads[0].model_copy(update={"name": "official", "axes": axes, "use": "time"})
     return found.model_copy(update={"workloads": (large,)})
@@ -150,7 +152,15 @@ def _of_rows(problem: Problem) -> Problem:
     return problem.model_copy(update={"axes": {**problem.axes, "P": "2 * B"}})
 
 
-@pytest.mark.parametrize("change", [_without_rows, _checked, _in_place, _of_rows])
+def _for_all_rows_only(problem: Problem) -> Problem:
+    path = problem.folder / "oracle.py"
+    path.write_text(path.read_text().replace("def computed_values", "def other"))
+    return problem
+
+
+@pytest.mark.parametrize(
+    "change", [_without_rows, _checked, _in_place, _of_rows, _for_all_rows_only]
+)
 def test_all_rows_are_judged_where_some_cannot_stand_for_them(
     problem: Problem, change: Callable[[Problem], Problem]
 ) -> None:

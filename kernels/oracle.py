@@ -8,8 +8,8 @@ An `oracle.py` beside problem.yaml is trusted code of two functions:
 A `steps.py` beside it may have a third, `expected_in_steps` (Steps). `expected` and
 `expected_in_steps` may take the workload as a third parameter. `REGIMES` names the regimes that
 `make_inputs` serves where it does not serve all of `input_regimes.py`; `warm_up()` imports what
-takes seconds, while something else is waited for. `computed_values(workload)`, of an oracle that may
-be asked for some rows of a large timed shape alone, says how many values `expected` computes there.
+takes seconds, while something else is waited for. `computed_values(workload)` says how many values
+`expected` computes, of an oracle that may be asked for some rows of a large timed shape alone.
 
 Arrays have the tensor's storage shape and numpy dtype (`dtypes.numpy_dtype`).
 """

@@ -127,7 +127,7 @@ def _read_wide(descriptor: int, offset: int, target: npt.NDArray[np.uint8]) -> b
     def read(part: slice) -> bool:
         at = part.start
         while at < part.stop:
-            count = os.preadv(descriptor, [target[at : part.stop]], offset + at)
+            count = os.preadv(descriptor, [target[at : part.stop].data], offset + at)
             if not count:
                 return False
             at += count

@@ -171,5 +171,3 @@ def test_all_rows_are_judged_where_some_cannot_stand_for_them(
 def test_small_shapes_are_judged_whole(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judged_rows, "ALL_ELEMENTS", 1 << 30)
     assert _drawn(problem).judged is None
-
-

@@ -3,11 +3,11 @@
 import pytest
 
 from kopt.config.errors import ToolError
+from kopt.tools.pytorch.contraction_work import flops_of, node_cost
 from kopt.tools.pytorch.graph import Drawing, Graph, GraphInput, Node, Ref
 from kopt.tools.pytorch.splitting.boundaries import by_blocks, by_parts
 from kopt.tools.pytorch.splitting.regions import regions_of
 from kopt.tools.pytorch.splitting.sub_problems import sub_problems_of
-from kopt.tools.pytorch.contraction_work import flops_of, node_cost
 from support.hand_made_graphs import COLUMNS, ROWS, value_type
 from support.split_graphs import SHAPES, cut_network, network, network_problem
 

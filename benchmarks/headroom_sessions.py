@@ -17,7 +17,7 @@ from kopt.tools.bench.library_path import check_path
 from kopt.tools.bench.reference_side import (
     BaselineSide,
     candidate_side,
-    reference_program,
+    reference_kernel,
 )
 from kopt.tools.bench.timed_case import (
     TimedCase,
@@ -60,7 +60,7 @@ def time_paths(case: TimedCase) -> PathTimes:
         InfraError: The device failed, not a library.
     """
     data = case_data(case)
-    reference = candidate_side(reference_program(case))
+    reference = candidate_side(reference_kernel(case).program)
     accepted: list[BaselineSide] = []
     rejected: list[RejectedBaseline] = []
     for baseline in case.problem.baselines:

@@ -64,7 +64,7 @@ _TARGETS = (
     "kopt.tools.bench.stage:launched_program",
     "kopt.tools.bench.stage:choose_contestants",
     "kopt.tools.bench.stage:time_side_by_side",
-    "kopt.tools.bench.baselines:reference_program",
+    "kopt.tools.bench.baselines:reference_kernel",
     "kopt.tools.bench.baselines:check_path",
     "kopt.tools.bench.baselines:sort_paths",
     "kopt.tools.bench.reference_side:verify",

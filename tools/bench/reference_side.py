@@ -71,8 +71,8 @@ class VerifiedProgram:
     verified: Verified
 
 
-def reference_kernel(case: TimedCase, candidate: VerifiedProgram) -> VerifiedProgram:
-    """Return the verified reference kernel: `candidate`, which is verified, if it is that.
+def reference_kernel(case: TimedCase, candidate: VerifiedProgram | None = None) -> VerifiedProgram:
+    """Return the verified reference kernel: `candidate` itself, where it is that.
 
     Raises:
         ToolError: reference.cu does not compile, does not serve the workload, or is wrong.
@@ -92,7 +92,7 @@ def reference_kernel(case: TimedCase, candidate: VerifiedProgram) -> VerifiedPro
     if compiled.status is not Status.PASSED:
         raise ToolError(_message(case, compiled.status, compiled.diagnostics))
     program = launched_program(case, request, compiled)
-    if candidate_side(program) == candidate_side(candidate.program):
+    if candidate is not None and candidate_side(candidate.program) == candidate_side(program):
         return candidate
     verified = verify(case, program, case.device)
     if isinstance(verified, JudgedRun):

@@ -71,6 +71,12 @@ class Case:
         return timed or self.domain
 
     @property
+    def at_timed(self) -> "Case":
+        """This case; at the first timed workload, if its own is there to be checked."""
+        timed = self.timed_domain
+        return self.at(timed[0]) if timed and self.workload.use == "check" else self
+
+    @property
     def timed_from_here(self) -> tuple[Workload, ...]:
         """The named workload, then the rest of the timed ones in file order."""
         rest = (other for other in self.timed_domain if other.name != self.workload.name)

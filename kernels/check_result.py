@@ -75,7 +75,8 @@ class Mismatch(Record):
     """The gate that refused: finite, untouched, unwritten, scale, code, ulp, one_rounding, row_l2,
     total_l2, float32, exact, bias (docs/correctness.md)."""
     index: tuple[int, ...] | None
-    """Logical index of the first wrong element."""
+    """Logical index of the first wrong element. None with a row: that row was not judged, and has
+    NaN or bytes that nothing wrote."""
     row: int | None
     column: int | None
     expected: str | None
@@ -121,7 +122,7 @@ class WorkloadCheck(Record):
     schedules: int = Field(ge=0)
     executions: int = Field(ge=0)
     judged_rows: int | None = Field(default=None, ge=1)
-    """Rows whose results each case judged, drawn anew for it; None: all rows."""
+    """How many rows the oracle judged in each case (docs/correctness.md); None: all."""
     elapsed_s: float = Field(ge=0.0)
 
 

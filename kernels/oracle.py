@@ -148,8 +148,8 @@ def computed_values(problem: Problem, workload: Workload) -> int | None:
     Raises:
         ToolError: As of `load_oracle`.
     """
-    says = getattr(load_oracle(problem), "computed_values", None)
-    return int(says(workload)) if callable(says) else None
+    says: Callable[[Workload], int] | None = getattr(load_oracle(problem), "computed_values", None)
+    return None if says is None else says(workload)
 
 
 def load_steps(problem: Problem) -> Steps | None:

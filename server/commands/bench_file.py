@@ -149,15 +149,16 @@ def command(session: Session, options: BenchOptions) -> int:
     kernel = next(iter(options.kernel), None)
     case = find_case(options.file or Path(), kernel, session.settings, options.tune)
     if options.promote:
-        return _promote(session, options, case)
+        return _promote(session, options, case if kernel else case.at_timed)
     runs_libraries = options.baseline in ("library", "every")
     choice = DeviceChoice(options.device, options.arch, needs_gpu=runs_libraries, has_spare=False)
     with (
         status_line(quiet=session.as_json) as show,
         opened_device(choice, session.settings, show) as opened,
     ):
+        is_timed = opened.timer is not None and kernel is None
         request = BenchRequest(
-            case,
+            case.at_timed if is_timed else case,
             baselines=options.baseline or "auto",
             min_pairs=options.pairs or MIN_PAIRS,
             proves=not options.quick,

@@ -20,14 +20,17 @@ from .timed_case import Verified
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
+BLOCK = 256
+"""Consecutive elements of a row that are compared together: columns may differ much in size."""
 FARTHEST = 0.1
-"""Share of a row's root mean square by which it may be off: honest roundings of 16 bits stay below
-1 %, a row without a fiftieth of its columns is beyond it."""
+"""Share of a block's root mean square by which it may be off: honest roundings of 16 bits stay
+below 1 %, a block without three of its elements is beyond it."""
 ROUNDINGS = 4.0
-"""Times the slack of the judged rows, by which a row may be off besides: where terms cancel, what
+"""Times the slack of the judged rows, by which a block may be off besides: where terms cancel, what
 is left is roundings alone."""
-FEW_INTEGERS = 0.01
-"""Share of a tensor of integers that may differ: places of equal values, as of a maximum."""
+MOST_INTEGERS, FEW_INTEGERS = 0.01, 4
+"""Share of a tensor of integers that may differ, and how many in any: places of equal values, as of
+a maximum."""
 _PART_ELEMENTS = 1 << 20
 
 
@@ -66,17 +69,41 @@ def _is_far(
     parts = slices(rows, _PART_ELEMENTS // columns)
     if one.dtype.kind in "biu":
         differing = sum(run_wide(lambda part: int(np.sum(one[part] != two[part])), parts))
-        return differing > FEW_INTEGERS * one.size
-    slack = data.references[name].slack
-    honest = 0.0 if slack is None else float(np.sqrt(np.mean(np.square(slack, dtype=np.float64))))
+        return differing > max(FEW_INTEGERS, MOST_INTEGERS * one.size)
+    honest = ROUNDINGS * _size_of_slack(data, name)
 
     def is_far(part: slice) -> bool:
-        got, wanted = (
-            array[part].astype(np.float32).reshape(-1, columns).astype(np.float64)
-            for array in (one, two)
-        )
-        error, size = (np.sqrt(np.square(v).mean(axis=1)) for v in (got - wanted, wanted))
+        got, wanted = (_wide(array[part], columns) for array in (one, two))
+        with np.errstate(invalid="ignore"):
+            error = np.where(got == wanted, 0.0, got - wanted)  # of equal infinities, too
+        size = np.where(np.isfinite(wanted), wanted, 0.0)
+        unit = max(float(np.abs(size).max(initial=0.0)), 1.0)  # whose square may be infinite
+        off, whole = (_size_of_blocks(values / unit) for values in (error, size))
         # Not `>`: the error of an infinity may be NaN.
-        return not bool((error <= FARTHEST * size + ROUNDINGS * honest).all())
+        return not bool((off <= FARTHEST * whole + honest / unit).all())
 
     return any(run_wide(is_far, parts))
+
+
+def _size_of_blocks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the root mean square of each block of each row."""
+    starts = np.arange(0, values.shape[1], BLOCK)
+    counts = np.diff(starts, append=values.shape[1])
+    with np.errstate(over="ignore"):
+        sizes: npt.NDArray[np.float64] = np.sqrt(
+            np.add.reduceat(np.square(values), starts, axis=1) / counts
+        )
+    return sizes
+
+
+def _wide(rows: npt.NDArray[Any], columns: int) -> npt.NDArray[np.float64]:
+    """Return rows of any floating-point dtype in float64, columns last."""
+    exact = rows if rows.dtype == np.float64 else rows.astype(np.float32)
+    return np.asarray(exact, dtype=np.float64).reshape(-1, columns)
+
+
+def _size_of_slack(data: CaseData, name: str) -> float:
+    """Return the root mean square of what roundings may do to an element; 0.0 without slack."""
+    slack = data.references[name].slack
+    finite = np.zeros(1) if slack is None else slack[np.isfinite(slack)].astype(np.float64)
+    return float(np.sqrt(np.square(finite).mean())) if finite.size else 0.0

@@ -28,6 +28,9 @@ from .oracle_memory import allowance_bytes, limited_memory
 from .output import Output
 from .reference import Reference, make_reference
 
+_ROWS_STREAM = 1
+"""Beside the seed: rows that are judged are drawn apart from the inputs."""
+
 
 @dataclass(frozen=True)
 class CaseKey:
@@ -81,7 +84,9 @@ def make_case_data(key: CaseKey) -> CaseData:
     with _oracle_call(key, "make_inputs"):
         inputs = draw_inputs(key.problem, oracle, key.workload, rng, key.regime)
     _refuse_wrong_arrays(key, inputs, ("in", "inout"))
-    judged = draw_judged_rows(key.problem, key.workload)
+    place = CASE_REGIMES.index(key.regime)
+    chosen = np.random.default_rng([key.seed, place, _ROWS_STREAM])
+    judged = draw_judged_rows(key.problem, key.workload, chosen)
     asked = key
     if judged is not None:
         asked = replace(key, workload=judged_workload(key.problem, key.workload, judged))

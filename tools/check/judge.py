@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from .bias_gate import Partners, bias_gate
@@ -18,7 +17,7 @@ from .case_data import CaseData
 from .code_gate import code_gate, code_scale_gate, float_scale_gate
 from .half_gate import half_gate
 from .number_formats import CODE_FORMATS, FLOAT_FORMATS, HALF_FORMATS
-from .output import Finding, Output, finding_at_first, initial_bits
+from .output import Finding, Output, finding_in_row, initial_bits
 from .plain_gates import exact_gate, finite_gate, float_gate, untouched_gate
 from .signed_errors import STEPS_PER_UNIT
 
@@ -68,15 +67,11 @@ def judge(data: CaseData, arrays: Mapping[str, npt.NDArray[Any]], poison: int) -
 
 
 def _stray_gate(output: Output, whole: npt.NDArray[Any]) -> Finding | None:
-    """Refuse NaN and infinity in rows that are not judged, where the right values are finite."""
-    judged, is_float = output.judged, output.reference.number_format in FLOAT_FORMATS
-    if judged is None or not is_float or not np.isfinite(output.reference.exact).all():
+    """Refuse NaN in rows that are not judged: no oracle has it as the right answer."""
+    if output.judged is None or output.reference.number_format not in FLOAT_FORMATS:
         return None
-    row = judged.stray_row(output.name, whole)
-    if row is None:
-        return None
-    note = f"NaN or infinity in row {row}, where numbers are expected"
-    return finding_at_first(output, "finite", np.zeros(1, dtype=np.int64), note)
+    row = output.judged.stray_row(output.name, whole)
+    return None if row is None else finding_in_row(output, "finite", row, "nan", "NaN")
 
 
 def _bias_gate(output: Output, outputs: Mapping[str, Output], data: CaseData) -> Finding | None:

@@ -3,9 +3,10 @@
 Tensors of a workload with `use: time` may hold gigabytes, whose right results in float64 take
 minutes and more memory than the machine has. Rows do not depend on one another, so that the oracle
 can be asked for some of them alone, if it allows for that (`computed_values` of oracle.py, which
-imported functions have): the first, the last, and others that are drawn anew for every case, after
-the binary is fixed. All other rows must be finite where those that are judged are, and a benchmark
-compares all of them with those of the reference kernel (tools/bench/whole_rows.py).
+imported functions have): the first, the last, and others that follow from the case's seed, which
+is drawn after the binary is fixed but for the visible ones. No other row may have NaN, or hold what
+was there before, and a benchmark compares all of them with those of the reference kernel
+(tools/bench/whole_rows.py).
 """
 
 from collections.abc import Mapping
@@ -30,8 +31,8 @@ ALL_VALUES = 1 << 23
 ALL_FLOPS = 1 << 35
 """The same of the operations of products of matrices, of which an oracle makes several times as
 many in float64."""
-FEWEST_ROWS = 4
-"""So few stand for all only where each of them holds a quarter of what may be judged."""
+FEWEST_ROWS = 6
+"""The first, the last and four that nobody knows, however large a row is."""
 _PART_ELEMENTS = 1 << 20
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -73,19 +74,20 @@ class JudgedRows:
         return int(np.ravel_multi_index(index[: place + 1], leading))
 
     def stray_row(self, name: str, array: npt.NDArray[Any]) -> int | None:
-        """Return the first row of a floating-point tensor with NaN or infinity; None without."""
-        place = self.places[name]
-        found = run_wide(
-            lambda part: _first_not_finite(array.reshape(-1), part),
-            slices(array.size, _PART_ELEMENTS),
-        )
+        """Return the first row of a floating-point tensor that has NaN; None without."""
+        flat = array.reshape(-1)
+
+        def first_in(part: slice) -> int | None:
+            is_nan = np.isnan(flat[part])
+            return part.start + int(np.argmax(is_nan)) if is_nan.any() else None
+
+        found = run_wide(first_in, slices(array.size, _PART_ELEMENTS))
         first = next((one for one in found if one is not None), None)
-        return None if first is None else int(np.unravel_index(first, array.shape)[place])
+        return None if first is None else self.row_of(name, first, array.shape)
 
-
-def _first_not_finite(flat: npt.NDArray[Any], part: slice) -> int | None:
-    finite = np.isfinite(flat[part])
-    return None if finite.all() else part.start + int(np.argmin(finite))
+    def row_of(self, name: str, flat_index: int, shape: tuple[int, ...]) -> int:
+        """Return the row that an element of the whole tensor `name` lies in."""
+        return int(np.unravel_index(flat_index, shape)[self.places[name]])
 
 
 def judged_count(problem: Problem, workload: Workload) -> int | None:
@@ -114,13 +116,24 @@ def judged_share(problem: Problem, workload: Workload) -> float:
     return 1.0 if count is None else count / workload.axes[problem.row_axis or ""]
 
 
-def draw_judged_rows(problem: Problem, workload: Workload) -> JudgedRows | None:
-    """Return the first row, the last, and others that nobody can know; None if all are judged."""
+def draw_judged_rows(
+    problem: Problem, workload: Workload, rng: np.random.Generator
+) -> JudgedRows | None:
+    """Return the first row, the last, and others; None if all are judged.
+
+    Args:
+        problem: Its oracle says whether some rows can be judged alone.
+        workload: One that is there to be timed.
+        rng: Of the case's seed: with a hidden one nobody can know the rows.
+
+    Raises:
+        ToolError: As of `load_oracle`.
+    """
     count = judged_count(problem, workload)
     if count is None:
         return None
     total, places = workload.axes[problem.row_axis or ""], _places(problem)
-    inner = 1 + np.random.default_rng().choice(total - 2, count - 2, replace=False)
+    inner = 1 + rng.choice(total - 2, count - 2, replace=False)
     rows = np.sort(np.concatenate([[0], inner, [total - 1]])).astype(np.int64)
     return JudgedRows(rows, total, places or {})
 

@@ -35,8 +35,10 @@ def make_mismatch(finding: Finding, case: InputCase) -> Mismatch:
         total, rows = output.reference.exact.size, output.reference.rows
     columns = total // max(rows, 1)
     index = tuple(int(part) for part in np.unravel_index(finding.shown, shape))
-    row, pattern = finding.shown // columns, describe_pattern(finding.wrong, rows, columns)
-    if output.judged is not None:
+    row = finding.shown // columns
+    is_stray = finding.stray_row is not None
+    pattern = _STRAY if is_stray else describe_pattern(finding.wrong, rows, columns)
+    if output.judged is not None and not is_stray:
         index = output.judged.index_in_whole(output.name, index)
         row = output.judged.row_in_whole(output.name, index, shape)
         judged = len(output.judged.rows)
@@ -56,7 +58,18 @@ def make_mismatch(finding: Finding, case: InputCase) -> Mismatch:
         seed=case.seed,
         regime=case.regime,
     )
+    if finding.stray_row is not None:
+        found = _in_stray_row(found, finding.stray_row)
     return _of_hidden_inputs(found) if case.hidden else found
+
+
+def _in_stray_row(found: Mismatch, row: int) -> Mismatch:
+    """Return the mismatch of a row that was not judged: no element of it has a right answer."""
+    unknown = dict.fromkeys(("index", "column", "wrong_elements"))
+    return found.model_copy(update={**unknown, "row": row})
+
+
+_STRAY = "in a row that was not judged"
 
 
 def make_diagnostic(finding: Finding, initial: npt.NDArray[Any], case: InputCase) -> Diagnostic:
@@ -99,7 +112,7 @@ def likely_cause(finding: Finding, initial: npt.NDArray[Any]) -> str | None:
 
     None when nothing fits.
     """
-    if finding.gate in ("untouched", "unwritten"):
+    if finding.gate in ("untouched", "unwritten") or finding.stray_row is not None:
         return None
     if finding.gate in ("row_l2", "total_l2", "bias"):
         return row_factor_cause(finding)

@@ -63,7 +63,7 @@ class OracleCache:
         if kept is not None:
             return replace(kept, in_steps=in_steps_of(key, kept.inputs))
         data = make_case_data(key)
-        if data.judged is not None:  # other rows each time
+        if data.judged is not None:  # larger than the cache
             return data
         ensure_folder(self.folder)
         try:

@@ -147,11 +147,20 @@ class Finding:
     shown: int
     """Flat index of the element that `expected` and `got` belong to: the first wrong one, or the
     worst where none is wrong by itself."""
+    stray_row: int | None = None
+    """A row of the whole output that was not judged, in which something is wrong whatever the right
+    answer is; `wrong` and `shown` say nothing then."""
 
     @property
     def tensor(self) -> str:
         """Name of the output."""
         return self.output.name
+
+
+def finding_in_row(output: Output, gate: str, row: int, got: str, note: str) -> Finding:
+    """Return a finding of a row that was not judged."""
+    nothing: Indices = np.zeros(0, dtype=np.int64)
+    return Finding(gate, output, nothing, "a value", got, f"{note} in row {row}", 0, row)
 
 
 def finding_at_first(output: Output, gate: str, wrong: Indices, note: str) -> Finding | None:

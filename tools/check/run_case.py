@@ -139,6 +139,8 @@ def _may_be_unwritten(data: CaseData, finding: Finding, run: Run) -> bool:
     output = finding.output
     if output.name in data.inputs or finding.gate == "untouched":
         return False
+    if finding.stray_row is not None:
+        return True
     stored = output.storage_index(finding.wrong)
     return bool(holds_poison(output.array, run.poison)[stored].any())
 
@@ -150,9 +152,8 @@ def _unwritten(
     for name in data.references:
         if name in data.inputs:
             continue
-        found = [(data.output(name, outputs[name]), poison) for outputs, poison in runs]
-        pairs = [(output.array, poison) for output, poison in found]
-        finding = unwritten_gate(found[0][0], pairs)
+        pairs = [(outputs[name], poison) for outputs, poison in runs]
+        finding = unwritten_gate(data.output(name, pairs[0][0]), pairs)
         if finding is not None:
             return finding
     return None

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .number_formats import poison_bits, storage_bits
-from .output import Finding, Output
+from .output import Finding, Output, finding_in_row
 from .reference import Reference
 
+_OLD_BYTES = "the bytes that the buffer held before the launch"
 POISONS = (0xFF, 0x55)
 """0xFF bytes are NaN in every float format, 0x55 a large positive number: one spoils sums, the
 other a maximum, which drops NaN."""
@@ -37,6 +38,13 @@ def unwritten_gate(output: Output, runs: Sequence[tuple[npt.NDArray[Any], int]])
     Each run has the tensor as it left it, and its poison; the same inputs in all.
     """
     reference, stored = output.reference, _held_in_all(runs)
+    if output.judged is not None:  # whole tensors, of which all elements are written
+        whole = runs[0][0]
+        if not stored.size:
+            return None
+        row = output.judged.row_of(output.name, int(stored[0]), whole.shape)
+        note = "no thread writes elements"
+        return finding_in_row(output, "unwritten", row, _OLD_BYTES, note)
     if reference.written is not None:
         stored = stored[reference.written[stored]]
     if not stored.size:
@@ -48,7 +56,7 @@ def unwritten_gate(output: Output, runs: Sequence[tuple[npt.NDArray[Any], int]])
         wrong=wrong,
         shown=int(wrong[0]),
         expected="a value",
-        got="the bytes that the buffer held before the launch",
+        got=_OLD_BYTES,
         note="these elements keep the fill pattern of the buffer in two runs with different"
         " patterns: no thread writes them",
     )

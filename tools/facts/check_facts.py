@@ -106,7 +106,7 @@ def judged_rows_words(result: CheckResult) -> str | None:
     if not found:
         return None
     counts = ", ".join(f"{one.judged_rows} rows of {one.workload}" for one in found)
-    return f"{counts} in each case, the first, the last and others drawn anew; all must be finite"
+    return f"{counts} in each case, the first, the last and others of its seed; none may have NaN"
 
 
 def regime_words(result: CheckResult) -> str | None:
@@ -142,7 +142,12 @@ def unexecuted_words(result: CheckResult) -> str | None:
 
 
 def element_words(found: Mismatch) -> str:
-    """Return the first wrong element: `out[3, 17] is 1.5, expected 1.25`; of hidden inputs none."""
+    """Return the first wrong element: `out[3, 17] is 1.5, expected 1.25`; of hidden inputs none.
+
+    Of a row without a right answer (Mismatch.index) it is the row alone.
+    """
+    if found.index is None and found.row is not None:
+        return f"{found.tensor} has {found.got} in row {found.row}"
     if found.index is None:
         return f"{found.tensor} is wrong on hidden inputs ({found.regime}, gate {found.gate})"
     return f"{found.tensor}{list(found.index)} is {found.got}, expected {found.expected}"

@@ -92,10 +92,9 @@ def _write_wide(descriptor: int, offset: int, content: npt.NDArray[np.uint8]) ->
     """
     os.posix_fallocate(descriptor, offset, content.size)
     start = offset // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
-    with mmap.mmap(descriptor, offset - start + content.size, offset=start) as memory:
-        target = np.frombuffer(memory, np.uint8)[offset - start :]
-        copy_wide(target, content)
-        del target  # the mapping cannot be closed before
+    # The mapping ends with its last reference, which a thread of the copy may hold a moment longer.
+    memory = mmap.mmap(descriptor, offset - start + content.size, offset=start)
+    copy_wide(np.frombuffer(memory, np.uint8)[offset - start :], content)
 
 
 def read_arrays(folder: Path, file: ArrayFile, dtypes: Mapping[str, str]) -> Arrays:

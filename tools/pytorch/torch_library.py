@@ -35,7 +35,7 @@ def load_torch() -> Any:
 
 @contextmanager
 def one_thread(torch: Any) -> Generator[None]:
-    """Let torch compute in the calling thread alone; what is set so is set for this thread."""
+    """Let torch compute in the calling thread alone: this one, and threads that start meanwhile."""
     usual = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -92,11 +92,42 @@ def test_what_cancels_may_differ_by_roundings_alone(data: CaseData) -> None:
     assert _is_far(cancelled, noise + 1e-4, noise)
 
 
-@pytest.mark.parametrize(("differing", "is_far"), [(4, False), (400, True)])
+@pytest.mark.parametrize("value", [-np.inf, np.inf, 1e300])
+def test_equal_values_are_near_whatever_they_are(data: CaseData, value: float) -> None:
+    wanted = _right(np.float64)
+    wanted[17, 3] = value
+    assert not _is_far(data, wanted, wanted.copy())
+    wrong = wanted.copy()
+    wrong[17] = 0
+    assert _is_far(data, wrong, wanted)
+
+
+def test_small_columns_count_beside_large_ones(data: CaseData) -> None:
+    wanted = np.tile(_right(), (1, 3))
+    wanted[:, :COLUMNS] *= 1000
+    wrong = wanted.copy()
+    wrong[17, -COLUMNS:] = 0
+    assert _is_far(data, wrong, wanted)
+
+
+def test_an_infinite_slack_allows_for_nothing_elsewhere(data: CaseData) -> None:
+    slack = np.full(8, 1e-6)
+    slack[3] = np.inf
+    references = {"out": replace(data.references["out"], slack=slack)}
+    wanted = _right()
+    wrong = wanted.copy()
+    wrong[17] = 0
+    assert _is_far(replace(data, references=references), wrong, wanted)
+
+
+@pytest.mark.parametrize(
+    ("columns", "differing", "is_far"),
+    [(COLUMNS, 4, False), (COLUMNS, 400, True), (1, 1, False), (1, 40, True)],
+)
 def test_few_places_of_equal_values_may_differ(
-    data: CaseData, differing: int, is_far: bool
+    data: CaseData, columns: int, differing: int, is_far: bool
 ) -> None:
-    wanted = np.arange(ROWS * COLUMNS, dtype=np.int64).reshape(ROWS, COLUMNS)
+    wanted = np.arange(ROWS * columns, dtype=np.int64).reshape(ROWS, columns)
     other = wanted.copy()
     other.reshape(-1)[:differing] += 1
     assert _is_far(data, other, wanted) == is_far

@@ -1,6 +1,7 @@
 """Large timed shapes, of which the right results of some rows stand for all."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,20 @@ import pytest
 from kopt.config.settings import Settings
 from kopt.kernels.oracle import load_oracle
 from kopt.kernels.problem import Problem
+from kopt.kernels.status import Status
 from kopt.tools.check import judged_rows
 from kopt.tools.check.case_data import CaseData, CaseKey, make_case_data
 from kopt.tools.check.cases import InputCase, Run
 from kopt.tools.check.judge import judge
 from kopt.tools.check.judged_rows import FEWEST_ROWS, judged_count
-from kopt.tools.check.mismatch import make_mismatch
+from kopt.tools.check.mismatch import make_diagnostic, make_mismatch
 from kopt.tools.check.oracle_cache import open_cache
 from kopt.tools.check.oracle_memory import affordable_jobs
+from kopt.tools.check.run_case import JudgedRun, SharedCase, compare_poisons, execute_run
+from kopt.tools.check.unwritten_gate import POISONS
+from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.facts.check_facts import element_words
+from support.synthetic_check import CANDIDATE, NumpyDevice, plans_for
 from support.tiny_problem import tiny_problem
 
 ROWS, COLUMNS, POISON = 512, 64, 0xFF
@@ -41,8 +48,8 @@ def data(problem: Problem) -> CaseData:
     return _drawn(problem)
 
 
-def _drawn(problem: Problem) -> CaseData:
-    return make_case_data(CaseKey(problem, problem.workloads[0], 1, "normal"))
+def _drawn(problem: Problem, seed: int = 1) -> CaseData:
+    return make_case_data(CaseKey(problem, problem.workloads[0], seed, "normal"))
 
 
 def _right(problem: Problem, data: CaseData) -> npt.NDArray[Any]:
@@ -74,17 +81,17 @@ def test_a_right_kernel_passes(problem: Problem, data: CaseData) -> None:
 
 @pytest.mark.parametrize("row", [0, ROWS - 1])
 def test_the_first_and_the_last_row_are_always_judged(problem: Problem, row: int) -> None:
-    for _ in range(8):
-        data = _drawn(problem)
+    for seed in range(8):
+        data = _drawn(problem, seed)
         wrong = _right(problem, data)
         wrong[row, 3] += 1
         assert _found(data, wrong) is not None
 
 
-def test_other_rows_are_judged_each_time(problem: Problem) -> None:
-    first, second = (_judged(_drawn(problem)) for _ in range(2))
+def test_rows_follow_from_the_seed_alone(problem: Problem) -> None:
+    first, again, other = (_judged(_drawn(problem, seed)) for seed in (1, 1, 2))
     assert len(np.unique(first)) == len(first)
-    assert not np.array_equal(first, second)
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
 
 
 def test_a_kernel_that_leaves_out_every_eighth_row_is_refused(problem: Problem) -> None:
@@ -94,16 +101,57 @@ def test_a_kernel_that_leaves_out_every_eighth_row_is_refused(problem: Problem) 
     assert _found(data, wrong) is not None
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_what_is_not_finite_is_refused_in_rows_that_are_not_judged(
-    problem: Problem, data: CaseData, value: float
-) -> None:
-    wrong = _right(problem, data)
-    row = int(np.setdiff1d(np.arange(ROWS), _judged(data))[-1])
-    wrong[row, 5] = value
+def _not_judged(data: CaseData) -> int:
+    return int(np.setdiff1d(np.arange(ROWS), _judged(data))[-1])
+
+
+def test_nan_is_refused_in_rows_that_are_not_judged(problem: Problem, data: CaseData) -> None:
+    wrong, row = _right(problem, data), _not_judged(data)
+    wrong[row, 5] = np.nan
     finding = judge(data, {"out": wrong}, POISON).finding
     assert finding is not None and finding.gate == "finite"
-    assert f"row {row}" in finding.note
+    told = make_mismatch(finding, _case(problem))
+    assert (told.row, told.index, told.column, told.wrong_elements) == (row, None, None, None)
+    assert element_words(told) == f"out has nan in row {row}"
+    assert make_diagnostic(finding, np.zeros(0), _case(problem)).hint is None
+
+
+def test_an_infinity_may_be_right_in_rows_that_are_not_judged(
+    problem: Problem, data: CaseData
+) -> None:
+    out = _right(problem, data)
+    out[_not_judged(data), 5] = -np.inf
+    assert _found(data, out) is None
+
+
+@dataclass
+class _LeavesRowOut(NumpyDevice):
+    """Computes all but two elements of a row."""
+
+    row: int = 0
+
+    def execute(self, request: ExecutionRequest) -> ExecutionOutcome:
+        out = load_oracle(request.program.problem).expected(request.inputs, {"scale": 2.0})["out"]
+        got = out.rounded.copy()
+        got[self.row, 9:11].view(np.uint8)[:] = request.poison
+        return ExecutionOutcome(Status.PASSED, outputs={"out": got})
+
+
+@pytest.mark.parametrize("poisons", [POISONS, POISONS[::-1]])
+def test_what_nobody_writes_is_refused_in_rows_that_are_not_judged(
+    problem: Problem, data: CaseData, poisons: tuple[int, int]
+) -> None:
+    first, second = (Run(poison, 0) for poison in poisons)
+    plan = plans_for(problem)["official"]
+    case = replace(_case(problem), runs=(first, second))
+    shared = SharedCase(Program(CANDIDATE, problem, plan), case, lambda: data)
+    device = _LeavesRowOut(row=_not_judged(data))
+    report: JudgedRun | None = execute_run(shared, first, device)
+    if report is not None and report.status is Status.PASSED:
+        other = execute_run(shared, second, device)
+        report = compare_poisons(shared, (first, report), (second, other))
+    assert report is not None and report.status is Status.UNWRITTEN_OUTPUT
+    assert report.mismatch is not None and report.mismatch.row == device.row
 
 
 def test_a_mismatch_names_the_row_of_the_whole_tensor(problem: Problem, data: CaseData) -> None:
@@ -112,17 +160,19 @@ def test_a_mismatch_names_the_row_of_the_whole_tensor(problem: Problem, data: Ca
     wrong[row, 7] += 1
     finding = judge(data, {"out": wrong}, POISON).finding
     assert finding is not None
-    case = InputCase(problem.workloads[0], 1, False, "normal", (Run(POISON, 0),))
-    told = make_mismatch(finding, case)
+    told = make_mismatch(finding, _case(problem))
     assert (told.row, told.column, told.index) == (row, 7, (row, 7))
     assert f"of {ROWS} rows that were judged" in told.pattern
 
 
-def test_no_rows_are_kept_for_the_next_check(problem: Problem, tmp_path: Path) -> None:
-    cache = open_cache(Settings(home=tmp_path / "home"))
-    key = CaseKey(problem, problem.workloads[0], 1, "normal")
-    first, second = (_judged(cache.load(key)) for _ in range(2))
-    assert not np.array_equal(first, second)
+def _case(problem: Problem) -> InputCase:
+    return InputCase(problem.workloads[0], 1, False, "normal", (Run(POISON, 0),))
+
+
+def test_nothing_of_it_fills_the_cache(problem: Problem, tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path / "home")
+    open_cache(settings).load(CaseKey(problem, problem.workloads[0], 1, "normal"))
+    assert not settings.oracle_cache.exists()
 
 
 def test_more_cases_fit_into_memory(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,6 +131,7 @@ def test_what_is_there_to_be_checked_is_timed_only_where_it_is_named(
 ) -> None:
     case = request_.case  # named by the workload for checking
     assert [one.name for one in case.timed_domain] == ["b64xh64"]
+    assert case.at_timed.workload.name == "b64xh64"
     assert [one.name for one in case.timed_from_here] == ["b8xh64", "b64xh64"]
     official = case.at(case.problem.workloads[0])
     assert [one.name for one in official.timed_from_here] == ["b64xh64"]

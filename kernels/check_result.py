@@ -1,13 +1,13 @@
 """What the correctness stage found: per workload, and the first mismatch in words."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from .compile_result import CompileResult
 from .counters import ExecutionCounters
 from .device_facts import DeviceFacts
-from .record import Diagnostic, Record
+from .record import Diagnostic, Record, SparseRecord
 from .status import Status
 
 SanitizerTool = Literal["memcheck", "initcheck", "racecheck", "synccheck"]
@@ -110,8 +110,10 @@ class TensorAccuracy(Record):
     """By number the inputs that it is of, e.g. max_rel: `b8xh4096, tiny inputs, seed 2`."""
 
 
-class WorkloadCheck(Record):
+class WorkloadCheck(SparseRecord):
     """What was run for one workload."""
+
+    left_out: ClassVar[dict[str, object]] = {"judged_rows": None}
 
     workload: str
     status: Status

@@ -13,6 +13,7 @@ from kopt.search.store.run_folders import find_run
 from kopt.tools.devices.device import ManyEvaluators
 from kopt.tools.suite.kernel_choice import RUN, RUN_PREFIX, WINNER, KernelChoice, RunWinner
 from kopt.tools.suite.results_folder import RESULTS, writing_results
+from kopt.tools.suite.speeds import TIMED, Over
 from kopt.tools.suite.suite_file import Suite
 from kopt.tools.suite.suite_stage import SuiteRequest, SuiteRun, run_suite
 from kopt.tools.suite.task_result import ResultSet, SearchCost
@@ -31,11 +32,17 @@ class SuiteOptions:
     device: str
     arch: str | None
     level: CheckLevel
+    over: tuple[Over, ...]
     group: str | None
     candidates: str | None
     results: Path | None
     jobs: int | None
     resume: bool
+
+    @property
+    def timed(self) -> tuple[Over, ...]:
+        """The baselines of --over, each once, in one order; () is all."""
+        return tuple(one for one in TIMED if one in self.over)
 
     @property
     def results_folder(self) -> Path:
@@ -110,6 +117,7 @@ def _set(options: SuiteOptions, suite: Suite, opened: OpenedDevice) -> ResultSet
         level=options.level,
         device=opened.device.name if opened.timer is None else opened.timer.facts.name,
         arch=opened.arch,
+        over=options.timed,
     )
 
 
@@ -137,6 +145,7 @@ def _site(options: SuiteOptions, opened: OpenedDevice, settings: Settings) -> Su
         level=options.level,
         choice=choice,
         settings=settings,
+        over=options.timed,
     )
 
 

@@ -22,7 +22,7 @@ from kopt.tools.facts.next_command import NextCommand
 from kopt.tools.suite.kernelbench import KernelBenchFiles, score_kernelbench
 from kopt.tools.suite.results_folder import RESULTS, find_results
 from kopt.tools.suite.score import THRESHOLDS
-from kopt.tools.suite.speeds import Over
+from kopt.tools.suite.speeds import TIMED, Over
 from kopt.tools.suite.suite_file import load_suite
 from kopt.tools.suite.suite_score import ScoreRequest, SuiteScore, score_suite
 from kopt.tools.suite.suite_stage import SuiteRun
@@ -42,6 +42,7 @@ Examples:
   kopt suite run kb
   kopt suite run kb --group level1 --candidates run --device cuda:0
   kopt suite run kb --candidates kernels/
+  kopt suite run kb --over eager --device cuda:0   # max-autotune takes a minute a task
 
 \b
 Each task is checked at level full and timed over every baseline of its problem;
@@ -127,6 +128,13 @@ group_option = click.option("--group", metavar="NAME", help="Only the tasks of t
     default="full",
     show_default=True,
     help="The check behind `valid`. quick proves less, and its results are a set of their own.",
+)
+@click.option(
+    "--over",
+    type=click.Choice(TIMED),
+    multiple=True,
+    help="Time over this baseline alone; may be given again. Results are a set of their own."
+    "  [default: all that a problem has]",
 )
 @group_option
 @click.option(

@@ -69,6 +69,17 @@ def test_a_task_that_cannot_be_judged_ends_with_1_and_its_reason(
     assert "1 of 1: broken_rows" in ending.stderr
 
 
+def test_a_run_may_be_held_to_some_baselines(kopt: Kopt, tmp_path: Path) -> None:
+    folder = write_suite(tmp_path / "kb", "name: kb\nproblems:\n  a: {random: dropout}\n")
+    words = ("suite", "run", folder, "--device", "sim", "--over", "compile", "--over", "eager")
+    ran = kopt(*words, "--json")
+    assert ran.document["set"]["over"] == ["eager", "compile"]
+    assert ran.document["folder"].endswith("suite-over-eager-compile")
+    refused = kopt("suite", "run", folder, "--over", "best")
+    assert refused.code == ExitCode.USAGE
+    assert "'best' is not one of 'eager', 'compile', 'compile_max'" in refused.stderr
+
+
 def test_tasks_without_a_problem_are_named_by_run_and_score(kopt: Kopt, tmp_path: Path) -> None:
     marks = "name: kb\nproblems:\n  a: {random: dropout}\n  b: {unsupported: it mutates}\n"
     folder = write_suite(tmp_path / "kb", marks)

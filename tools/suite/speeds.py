@@ -25,6 +25,8 @@ BASELINES: dict[Over, str] = {
     "reference": "reference",
 }
 """Names of baselines in problem.yaml."""
+TIMED: tuple[Over, ...] = ("eager", "compile", "compile_max")
+"""Baselines that a run may be held to."""
 
 
 @dataclass(frozen=True)

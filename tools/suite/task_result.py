@@ -125,13 +125,16 @@ class ResultSet(Record):
     device: str
     """The GPU's name, or the simulator's."""
     arch: str
+    over: tuple[str, ...] = ()
+    """The baselines of a problem that are timed, by their words in speeds.py; () is all of them."""
 
     @property
     def name(self) -> str:
         """The folder's name."""
-        parts = (self.device, self.arch if is_simulated(self.device) else "", self.kernels)
-        quick = "quick" if self.level == "quick" else ""
-        words = "-".join(part for part in (*parts, quick) if part)
+        parts = [self.device, self.arch if is_simulated(self.device) else "", self.kernels]
+        parts += ["quick"] if self.level == "quick" else []
+        parts += ["over", *self.over] if self.over else []
+        words = "-".join(part for part in parts if part)
         kept = "".join(one if one.isalnum() or one in "._" else "-" for one in words.lower())
         return "-".join(part for part in kept.split("-") if part)[:150]
 

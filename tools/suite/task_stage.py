@@ -34,6 +34,7 @@ from kopt.tools.devices.device import Device
 from kopt.tools.devices.timer import TimingDevice
 
 from .kernel_choice import ChosenKernel, KernelChoice, timed_workloads
+from .speeds import BASELINES, Over
 from .suite_file import SuiteTask
 from .task_result import CheckedKernel, SuiteTaskResult, TimedWorkload
 
@@ -52,6 +53,8 @@ class SuiteSite:
     level: CheckLevel
     choice: KernelChoice
     settings: Settings
+    over: tuple[Over, ...] = ()
+    """Baselines that are timed; () is all that a problem has."""
 
     @property
     def gpu(self) -> GpuSpec:
@@ -74,10 +77,10 @@ def prepare_task(task: SuiteTask, folder: Path, site: SuiteSite) -> PreparedTask
     """Read a task's problem and choose its kernels; what cannot be read is its fault."""
     device = site.device.name if site.timer is None else site.timer.facts.name
     parts = ["kopt.suite-task/1", kopt.__version__, device, site.arch, site.level]
-    code: list[str | bytes] = [*parts, *task.workloads]
+    code: list[str | bytes] = [*parts, *task.workloads, *site.over]
     try:
         code += oracle_parts(folder)
-        problem = load_problem(folder)
+        problem = _over(load_problem(folder), site.over)
         workloads = timed_workloads(problem, task, on_gpu=site.timer is not None)
         kernels = site.choice.kernels(task, problem, workloads)
         for one in kernels:
@@ -86,6 +89,13 @@ def prepare_task(task: SuiteTask, folder: Path, site: SuiteSite) -> PreparedTask
         told = str(error).replace(f"{folder}/", "")  # the task is named beside it
         return PreparedTask(task, content_hash(code), fault=told)
     return PreparedTask(task, content_hash(code), kernels, problem)
+
+
+def _over(problem: Problem, over: Sequence[Over]) -> Problem:
+    """Return `problem` with these baselines alone; with all of them if none is named."""
+    names = [BASELINES[one] for one in over]
+    kept = tuple(one for one in problem.baselines if not names or one.name in names)
+    return problem.model_copy(update={"baselines": kept})
 
 
 def run_task(

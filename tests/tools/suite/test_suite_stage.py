@@ -181,6 +181,13 @@ def test_a_set_is_found_alone_or_by_its_name(tmp_path: Path) -> None:
         find_results(tmp_path, "sim")
 
 
+def test_results_over_one_baseline_lie_apart(tmp_path: Path) -> None:
+    eager = GPU_SET.model_copy(update={"over": ("eager",)})
+    with writing_results(tmp_path, GPU_SET), writing_results(tmp_path, eager) as found:
+        assert found.path.name == "nvidia-h100-80gb-hbm3-suite-over-eager"
+    assert find_results(tmp_path, found.path.name).set == eager
+
+
 def test_a_folder_that_cannot_be_written_is_told_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("a file in its place")
     with (

@@ -1,5 +1,6 @@
 """One task through the real stages: right, wrong, and on a GPU's twin timed over its baselines."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,28 @@ def test_on_a_gpu_the_kernel_is_timed_over_every_baseline(
     assert 0.5 < speed.sol < 1.0
     assert task_speed(result, "best") is None  # the problem names no library
     assert all(one.log_ratios == () for one in result.times[0].comparisons)
+
+
+def test_a_run_over_one_baseline_has_its_own_results(settings: Settings, tmp_path: Path) -> None:
+    folder = write_task(tmp_path, "one_rows")
+    both = "".join(
+        f"  - {{name: {name}, entry: {name}, layout: row_major}}\n"
+        for name in ("torch_eager", "torch_compile")
+    )
+    with (folder / "problem.yaml").open("a") as problem:
+        problem.write(f"baselines:\n{both}")
+    (folder / "baseline.py").write_text("DISTRIBUTIONS = ()\n")
+    choice = KernelChoice(None, "sm_90a", settings, _no_run)
+    site = SuiteSite(SimDevice(settings), None, "sm_90a", "full", choice, settings)
+    every, eager = (
+        prepare_task(TASK, folder, replace(site, over=over)) for over in ((), ("eager",))
+    )
+    assert (every.problem is None, every.fault) == (False, None)
+    names = [
+        [one.name for one in task.problem.baselines] for task in (every, eager) if task.problem
+    ]
+    assert names == [["torch_eager", "torch_compile"], ["torch_eager"]]
+    assert every.key != eager.key
 
 
 def test_the_winner_of_a_run_is_scored_with_what_its_search_has_cost(

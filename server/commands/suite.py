@@ -42,7 +42,7 @@ Examples:
   kopt suite run kb
   kopt suite run kb --group level1 --candidates run --device cuda:0
   kopt suite run kb --candidates kernels/
-  kopt suite run kb --over eager --device cuda:0   # max-autotune takes a minute a task
+  kopt suite run kb --over eager --device cuda:0
 
 \b
 Each task is checked at level full and timed over every baseline of its problem;

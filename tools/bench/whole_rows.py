@@ -87,13 +87,11 @@ def _is_far(
 
 def _size_of_blocks(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the root mean square of each block of each row."""
-    starts = np.arange(0, values.shape[1], BLOCK)
-    counts = np.diff(starts, append=values.shape[1])
+    starts: npt.NDArray[np.int64] = np.arange(0, values.shape[1], BLOCK, dtype=np.int64)
+    counts: npt.NDArray[np.int64] = np.diff(starts, append=values.shape[1])
     with np.errstate(over="ignore"):
-        sizes: npt.NDArray[np.float64] = np.sqrt(
-            np.add.reduceat(np.square(values), starts, axis=1) / counts
-        )
-    return sizes
+        sums: npt.NDArray[np.float64] = np.add.reduceat(np.square(values), starts, axis=1)
+    return np.asarray(np.sqrt(sums / counts))
 
 
 def _wide(rows: npt.NDArray[Any], columns: int) -> npt.NDArray[np.float64]:

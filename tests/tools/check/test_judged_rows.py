@@ -146,12 +146,13 @@ def test_what_nobody_writes_is_refused_in_rows_that_are_not_judged(
     case = replace(_case(problem), runs=(first, second))
     shared = SharedCase(Program(CANDIDATE, problem, plan), case, lambda: data)
     device = _LeavesRowOut(row=_not_judged(data))
-    report: JudgedRun | None = execute_run(shared, first, device)
-    if report is not None and report.status is Status.PASSED:
+    report = execute_run(shared, first, device)
+    found: JudgedRun | None = report
+    if report.status is Status.PASSED:  # the pattern of the first run is a number
         other = execute_run(shared, second, device)
-        report = compare_poisons(shared, (first, report), (second, other))
-    assert report is not None and report.status is Status.UNWRITTEN_OUTPUT
-    assert report.mismatch is not None and report.mismatch.row == device.row
+        found = compare_poisons(shared, (first, report), (second, other))
+    assert found is not None and found.status is Status.UNWRITTEN_OUTPUT
+    assert found.mismatch is not None and found.mismatch.row == device.row
 
 
 def test_a_mismatch_names_the_row_of_the_whole_tensor(problem: Problem, data: CaseData) -> None:

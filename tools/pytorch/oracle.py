@@ -18,18 +18,17 @@ import numpy as np
 import numpy.typing as npt
 
 from kopt.config.errors import ToolError
-from kopt.kernels.dtypes import numpy_dtype
 from kopt.kernels.expressions import evaluate_expression
 from kopt.kernels.input_regimes import Magnitudes
 from kopt.kernels.oracle import Arrays, Expected, Inputs
 from kopt.kernels.problem import Workload
-from kopt.kernels.rounding import round_to_bf16, round_to_fp16
 from kopt.kernels.wide_work import run_wide, slices
 
+from .budget import expected_within
 from .contraction_work import flops_of
 from .drawing import InputDraw, draw_input
 from .graph import FILE_NAME, AxisSize, Graph, read_graph
-from .interpreter import FLOATS, BoundGraph
+from .interpreter import BoundGraph
 from .kept_contractions import KeptContractions, unmoved_values
 from .rounding_noise import BLOCK_ELEMENTS, WIDE_ELEMENTS, Roundings
 from .sampled_runs import run_values, sampled_runs
@@ -42,13 +41,6 @@ MANY_ELEMENTS = 1 << 24
 """Elements of all inputs and outputs from which on `FEW_SAMPLES` are taken."""
 MANY_FLOPS = 1 << 31
 """The same of the operations of contractions, of which a run makes twice as many in float64."""
-DEVIATIONS = 8.0
-"""Slack of an element, in standard deviations of honest results.
-
-Source: tests/tools/pytorch/test_budget.py: no honest order of operations uses more than 0.9 of it.
-"""
-_NEIGHBOURS = 16
-"""Elements with a common floor, half their root mean square: so many share a size in `mixed`."""
 TF32_USERS = {
     "ieee": frozenset[str](),
     "torch": frozenset({"convolution"}),
@@ -110,9 +102,14 @@ class ImportedOracle:
         with self._bound(inputs, workload) as (bound, tensors):
             bound = replace(bound, kept=KeptContractions(unmoved_values(self.graph)))
             exact = {name: _array(value) for name, value in bound.run(tensors).items()}
-            spread = self._spread(bound, tensors, exact, samples)
+            is_large = self._is_large(tensors.values(), bound.axes)
+            count = FEW_SAMPLES if is_large else samples
+            spread = self._spread(bound, tensors, exact, count)
         types = {o.name: self.graph.type_of(o.value).dtype for o in self.graph.outputs}
-        return {name: _expected(exact[name], spread[name], types[name]) for name in exact}
+        return {
+            name: expected_within(exact[name], spread[name], types[name], has_few_runs=is_large)
+            for name in exact
+        }
 
     def exact(
         self, inputs: Arrays, workload: Workload | None = None
@@ -143,11 +140,10 @@ class ImportedOracle:
         bound: BoundGraph,
         tensors: Mapping[str, Any],
         exact: Mapping[str, Any],
-        samples: int,
+        count: int,
     ) -> dict[str, npt.NDArray[np.float64]]:
-        """Return the standard deviation of each output over runs with sampled roundings."""
+        """Return the standard deviation of each output over `count` runs with sampled roundings."""
         is_large = self._is_large(tensors.values(), bound.axes)
-        count = FEW_SAMPLES if is_large else samples
         squares = {name: np.zeros(array.shape) for name, array in exact.items()}
 
         def run(seed: int) -> dict[str, npt.NDArray[np.float64]]:
@@ -233,55 +229,3 @@ def _squared_distance(
 
     run_wide(square, slices(flat.size, WIDE_ELEMENTS))
     return squares
-
-
-def _expected(
-    exact: npt.NDArray[np.float64], deviation: npt.NDArray[np.float64], dtype: str
-) -> Expected:
-    written = np.ones(exact.shape, dtype=np.bool_)
-    if dtype not in FLOATS:
-        if deviation.any():
-            raise ToolError(
-                f"a result of dtype {dtype} depends on roundings: no kernel can be judged by it"
-            )
-        return Expected(exact, exact.astype(numpy_dtype(dtype)), written, bit_exact=True)
-    with np.errstate(over="ignore"):
-        if dtype == "bfloat16":
-            rounded = round_to_bf16(exact)
-        elif dtype == "float16":
-            rounded = round_to_fp16(exact)
-        else:
-            rounded = exact.astype(numpy_dtype(dtype))
-    if not np.isfinite(deviation).all():
-        raise ToolError(
-            "roundings turn a result into NaN or infinity: no kernel can be judged by it"
-        )
-    if not deviation.any():
-        return Expected(exact, rounded, written, bit_exact=True)
-    slack = DEVIATIONS * _with_floor(deviation)
-    return Expected(exact, rounded, written, slack=slack, slack_deviations=DEVIATIONS)
-
-
-def _with_floor(deviation: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return deviations of at least half the root mean square of their neighbours.
-
-    Few samples leave single elements far too small; neighbours along the last axis know better,
-    or, where that is short, in the flattened tensor.
-    """
-    if deviation.ndim == 0:
-        return deviation
-    last = deviation.shape[-1]
-    columns = last if last >= _NEIGHBOURS else deviation.size
-    groups = -(-columns // _NEIGHBOURS)
-    flat = np.square(deviation.reshape(-1, columns))
-    padded = np.zeros((flat.shape[0], groups * _NEIGHBOURS))
-    padded[:, :columns] = flat
-    starts: npt.NDArray[np.int64] = _NEIGHBOURS * np.arange(groups, dtype=np.int64)
-    counts = np.minimum(_NEIGHBOURS, columns - starts)
-    means: npt.NDArray[np.float64] = (
-        padded.reshape(flat.shape[0], groups, _NEIGHBOURS).sum(axis=2) / counts
-    )
-    floor: npt.NDArray[np.float64] = np.repeat(0.5 * np.sqrt(means), _NEIGHBOURS, axis=1)
-    floor = floor[:, :columns]
-    result: npt.NDArray[np.float64] = np.maximum(deviation, floor.reshape(deviation.shape))
-    return result

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from kopt.config.errors import ToolError
+from kopt.tools.pytorch import oracle
 from kopt.tools.pytorch.graph import Node, Ref, ValueType
 from support.float32_orders import F32, SUMS, as_tf32, fused_product, strided
 from support.imported_graphs import Imported, node, use_of_budget
@@ -121,6 +122,27 @@ def test_a_sum_of_a_tf32_product_has_room_for_tf32_and_for_nothing_else(
         assert imported.refused(expected, _total(honest, "float32")) is None
     for short in (rounded[:, :-1], rounded[:, :-16], rounded[:-8], np.zeros_like(rounded)):
         assert imported.refused(expected, _total(short, "float32")) is not None
+
+
+@pytest.mark.parametrize("many_flops", [1, 1 << 40], ids=["few runs", "all runs"])
+def test_of_a_million_tf32_products_none_is_refused_and_bf16_is(
+    many_flops: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oracle, "MANY_FLOPS", many_flops)
+    rng, side, depth = np.random.default_rng(1), 1024, 64
+    inputs = {
+        "a": rng.standard_normal((side, depth)).astype(F32),
+        "b": rng.standard_normal((depth, side)).astype(F32),
+    }
+    multiplied = node("m", "aten.mm.default", (Ref(node="a"), Ref(node="b")), (side, side))
+    imported = Imported.of(tmp_path, inputs, multiplied)
+    expected = imported.expected(inputs, "tf32")
+    honest = as_tf32(inputs["a"]) @ as_tf32(inputs["b"])
+    assert use_of_budget(expected, honest) < 1.0
+    assert imported.refused(expected, honest) is None
+    coarse = inputs["a"].astype(BF16).astype(F32) @ inputs["b"].astype(BF16).astype(F32)
+    short = inputs["a"][:, :-1] @ inputs["b"][:-1]
+    assert [imported.refused(expected, one) is not None for one in (coarse, short)] == [True, True]
 
 
 @pytest.mark.parametrize("mean", [5.0, 100.0, 1000.0])

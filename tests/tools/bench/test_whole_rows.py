@@ -148,3 +148,5 @@ def test_a_candidate_far_from_the_reference_kernel_is_told_so(data: CaseData) ->
     found = disagreement(verified(wrong), verified(wanted))
     assert found is not None and "reference kernel" in found.message
     assert disagreement(verified(wanted), verified(wanted)) is None
+    itself = verified(wrong)
+    assert disagreement(itself, itself) is None

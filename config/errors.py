@@ -34,6 +34,10 @@ class ToolError(KoptError):
     """The caller can fix this: the message has the value seen and what is allowed."""
 
 
+class NoAnswer(ToolError):
+    """A process that ran somebody's code ended without an answer; the next run may give one."""
+
+
 class UnsupportedOperator(ToolError):
     """A PyTorch function cannot be imported; the message names operator, line and what is."""
 

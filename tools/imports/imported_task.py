@@ -23,7 +23,8 @@ class ImportedTask(Record):
     digest: str
     """SHA-256 of the task's text; a task with another one is imported anew."""
     kopt: str
-    """The version that imported it; a refusal is tried again by another one."""
+    """The version that imported it; a refusal is tried again by another one, and by any where the
+    import ended without an answer: then this is empty."""
     outcome: Outcome
     """`outdated`: its problem was imported from another text and is left as it is."""
     reason: str = ""

@@ -12,7 +12,7 @@ from time import perf_counter
 
 from kopt import __version__
 from kopt.config.callbacks import ignore, prefixed
-from kopt.config.errors import ToolError, UnjudgeableFunction
+from kopt.config.errors import NoAnswer, ToolError, UnjudgeableFunction
 from kopt.config.settings import Settings
 from kopt.config.time_left import TimeLeft
 from kopt.tools.pytorch.importing.request import ExportRequest
@@ -136,6 +136,8 @@ def _imported(
         update = _of_result(_run(task, place.parent, say, settings))
     except UnjudgeableFunction as error:
         update = {"reason": str(error), "mark": error.cause}
+    except NoAnswer as error:  # of no version: the next call tries it again
+        update = {"reason": str(error), "kopt": ""}
     except ToolError as error:
         update = {"reason": str(error)}
     return row.model_copy(update={**update, "elapsed_s": perf_counter() - start})

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.config.errors import SetupError, ToolError, UnjudgeableFunction
+from kopt.config.errors import NoAnswer, SetupError, ToolError, UnjudgeableFunction
 from kopt.config.settings import Settings
 from kopt.config.time_left import TimeLeft
 from kopt.tools.imports import stage
@@ -45,6 +45,8 @@ class Importer:
             raise UnjudgeableFunction(f"{request.export.source}: draws random numbers", "random")
         if "* 0" in text:
             raise UnjudgeableFunction("output out is the same for all inputs", "degenerate")
+        if "killed" in text:
+            raise NoAnswer("the child that runs it ended with -9")
         if "mutated" in text:
             raise ToolError("torch.export cannot export it: a constant is mutated")
         assert request.name is not None
@@ -190,6 +192,20 @@ def test_refused_tasks_are_tried_again_when_asked(
     import_suite(request_of(), settings)
     assert _rows(import_suite(request_of(anew=True), settings)) == ALL
     assert importer.asked.count("level2/1_Dropout.py") == 2
+
+
+def test_an_import_that_ended_without_an_answer_is_tried_again_by_the_next_call(
+    importer: Importer, request_of: Callable[..., SuiteImportRequest], settings: Settings
+) -> None:
+    request = request_of()
+    path = request.checkout / "KernelBench/level1/10_Tenth.py"
+    path.write_text(f"# killed\n{SCALED}", "utf-8")
+    for _ in range(2):
+        result = import_suite(request, settings)
+        assert _rows(result)[1] == ("l1_10_tenth", "refused")
+        assert "ended with -9" in result.tasks[1].reason
+    assert importer.asked.count("level1/10_Tenth.py") == 2
+    assert importer.asked.count("level2/1_Dropout.py") == 1
 
 
 def test_what_the_machine_lacks_ends_the_import_and_keeps_what_is_done(

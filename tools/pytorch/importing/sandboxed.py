@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 import kopt
-from kopt.config.errors import ToolError
+from kopt.config.errors import NoAnswer, ToolError
 from kopt.config.settings import Settings
 from kopt.tools.sandbox.ladder import run_sandboxed
 from kopt.tools.sandbox.policy import SandboxedRun, SandboxPolicy, machine_memory_bytes
@@ -55,13 +55,14 @@ def read_answer(folder: Path, source: str, ending: str) -> Exported:
         ending: How it ended, in words, for where it left nothing.
 
     Raises:
-        ToolError: There is no answer, or it says that the function cannot be imported.
+        NoAnswer: It left none.
+        ToolError: Its answer says that the function cannot be imported.
         SetupError: It says that this machine lacks something.
     """
     try:
         answer = ChildAnswer.model_validate_json(read_regular(folder / ANSWER, _ANSWER_BYTES))
     except (OSError, ValidationError) as error:
-        raise ToolError(f"{source}: {ending}") from error
+        raise NoAnswer(f"{source}: {ending}") from error
     if answer.failure is not None:
         raise answer.failure.error()
     if answer.exported is None:

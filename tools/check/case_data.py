@@ -103,12 +103,15 @@ def make_case_data(key: CaseKey) -> CaseData:
     references = {
         name: make_reference(key.problem, name, entry) for name, entry in expected.items()
     }
-    given = inputs if judged is None else judged.take(inputs)
-    return CaseData(inputs, references, in_steps_of(asked, given), judged)
+    data = CaseData(inputs, references, judged=judged)
+    return replace(data, in_steps=in_steps_of(key, data))
 
 
-def in_steps_of(key: CaseKey, inputs: Arrays) -> InSteps:
+def in_steps_of(key: CaseKey, data: CaseData) -> InSteps:
     """Return what calls `expected_in_steps` of the problem; without one it gives nothing."""
+    judged, workload = data.judged, key.workload
+    if judged is not None:
+        workload = judged_workload(key.problem, workload, judged)
 
     def compute() -> Mapping[str, Between]:
         steps = load_steps(key.problem)
@@ -116,7 +119,7 @@ def in_steps_of(key: CaseKey, inputs: Arrays) -> InSteps:
             return {}
         scalars = key.problem.scalar_values(key.workload)
         with _oracle_call(key, "expected_in_steps", "steps.py"):
-            return expected_in_steps_at(steps, inputs, scalars, key.workload)
+            return expected_in_steps_at(steps, data.judged_inputs, scalars, workload)
 
     return compute
 

@@ -33,12 +33,13 @@ from kopt.kernels.dtypes import numpy_dtype
 from kopt.kernels.oracle import ScaledBy
 
 from .case_data import CaseData, CaseKey, in_steps_of, make_case_data
+from .judged_rows import JudgedRows
 from .oracle_parts import oracle_parts
 from .reference import Reference, RowNoise
 
 Array = npt.NDArray[Any]
 
-_FORMAT = "4"
+_FORMAT = "5"
 _ENTRY = "entry.json"
 LIMIT_BYTES = 4 << 30
 """The most that the cache takes."""
@@ -61,10 +62,8 @@ class OracleCache:
         place = self.folder / case_hash(key)
         kept = _read(place)
         if kept is not None:
-            return replace(kept, in_steps=in_steps_of(key, kept.inputs))
+            return replace(kept, in_steps=in_steps_of(key, kept))
         data = make_case_data(key)
-        if data.judged is not None:  # larger than the cache
-            return data
         ensure_folder(self.folder)
         try:
             self._write(place, data)
@@ -150,6 +149,7 @@ def _size_bytes(entry: Path) -> int:
     return sum(file.stat().st_size for file in entry.iterdir())
 
 
+_JUDGED = "judged-rows"
 _NOISE = tuple(field.name for field in fields(RowNoise))
 
 
@@ -172,7 +172,11 @@ def _taken_apart(data: CaseData) -> tuple[dict[str, Array], dict[str, Any]]:
         }
         if reference.scaled_by is not None:
             references[name]["scaled_by"] = astuple(reference.scaled_by)
-    return arrays, {"inputs": inputs, "references": references}
+    judged = data.judged
+    if judged is not None:
+        arrays[_JUDGED] = judged.rows
+    rows = None if judged is None else {"total": judged.total, "places": dict(judged.places)}
+    return arrays, {"inputs": inputs, "references": references, "judged": rows}
 
 
 def _put_together(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> CaseData:
@@ -190,4 +194,6 @@ def _put_together(arrays: Mapping[str, Array], described: Mapping[str, Any]) -> 
             found["scaled_by"] = ScaledBy(*found["scaled_by"])
         noise = {part: found.pop(part) for part in _NOISE if part in found}
         references[name] = Reference(**found, noise=RowNoise(**noise) if noise else None)
-    return CaseData(inputs, references)
+    rows = described["judged"]
+    judged = None if rows is None else JudgedRows(arrays[_JUDGED], **rows)
+    return CaseData(inputs, references, judged=judged)

@@ -13,7 +13,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.oracle import load_oracle
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Status
-from kopt.tools.check import judged_rows
+from kopt.tools.check import judged_rows, oracle_cache
 from kopt.tools.check.case_data import CaseData, CaseKey, make_case_data
 from kopt.tools.check.cases import InputCase, Run
 from kopt.tools.check.judge import judge
@@ -170,10 +170,20 @@ def _case(problem: Problem) -> InputCase:
     return InputCase(problem.workloads[0], 1, False, "normal", (Run(POISON, 0),))
 
 
-def test_nothing_of_it_fills_the_cache(problem: Problem, tmp_path: Path) -> None:
-    settings = Settings(home=tmp_path / "home")
-    open_cache(settings).load(CaseKey(problem, problem.workloads[0], 1, "normal"))
-    assert not settings.oracle_cache.exists()
+def test_a_kept_case_comes_back_with_its_rows(
+    problem: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = open_cache(Settings(home=tmp_path / "home"))
+    key = CaseKey(problem, problem.workloads[0], 1, "normal")
+    made = cache.load(key)
+    monkeypatch.setattr(oracle_cache, "make_case_data", lambda _: pytest.fail("made again"))
+    kept = cache.load(key)
+    assert np.array_equal(_judged(kept), _judged(made)) and kept.judged is not None
+    assert (kept.judged.total, kept.judged.places) == (ROWS, {"x": 0, "out": 0})
+    right = _right(problem, kept)
+    assert _found(kept, right) is None
+    right[_judged(kept)[3], 1] += 1
+    assert _found(kept, right) is not None
 
 
 def test_more_cases_fit_into_memory(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,8 @@ def main() -> None:
             for regime, seed in _draws(problem, options.seeds):
                 inputs = draw_inputs(problem, workload, regime, seed)
                 key = CaseKey(problem, workload, seed, regime)
-                data = replace(case_data(problem, inputs), in_steps=in_steps_of(key, inputs))
+                data = case_data(problem, inputs)
+                data = replace(data, in_steps=in_steps_of(key, data))
                 rng = np.random.default_rng([seed, 99])
                 scalars: Arrays = {
                     scalar.name: np.array(scalar.value, dtype=np.float32)

@@ -176,7 +176,11 @@ def test_a_kept_case_comes_back_with_its_rows(
     cache = open_cache(Settings(home=tmp_path / "home"))
     key = CaseKey(problem, problem.workloads[0], 1, "normal")
     made = cache.load(key)
-    monkeypatch.setattr(oracle_cache, "make_case_data", lambda _: pytest.fail("made again"))
+
+    def made_again(key: CaseKey) -> CaseData:
+        pytest.fail(f"{key.workload.name} was made again")
+
+    monkeypatch.setattr(oracle_cache, "make_case_data", made_again)
     kept = cache.load(key)
     assert np.array_equal(_judged(kept), _judged(made)) and kept.judged is not None
     assert (kept.judged.total, kept.judged.places) == (ROWS, {"x": 0, "out": 0})

@@ -46,7 +46,7 @@ class Contest:
     verified: Verified
     """The candidate's checked outputs."""
     witness: Verified
-    """Those of the reference kernel on the same inputs."""
+    """Checked outputs of the reference kernel on the same inputs."""
     baselines: tuple[BaselineSide, ...]
     """The main one first; the n-th has place n + 1 in the session."""
     rejected: tuple[RejectedBaseline, ...] = ()

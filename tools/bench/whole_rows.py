@@ -5,20 +5,18 @@ the same inputs, and those of other timed calls, say of every row what it must a
 that leaves rows out, or columns of them, is far from that.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from kopt.kernels.oracle import Arrays
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.wide_work import run_wide, slices
 from kopt.tools.check.case_data import CaseData
 from kopt.tools.check.judged_rows import JudgedRows
 
 from .timed_case import Verified
-
-Arrays = Mapping[str, npt.NDArray[Any]]
 
 BLOCK = 256
 """Consecutive elements of a row that are compared together: columns may differ much in size."""

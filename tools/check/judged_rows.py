@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from kopt.kernels.case_inputs import with_rows
 from kopt.kernels.expressions import evaluate_expression, expression_names
-from kopt.kernels.oracle import computed_values
+from kopt.kernels.oracle import Arrays, computed_values
 from kopt.kernels.problem import Problem, Workload, storage_shape
 from kopt.kernels.wide_work import run_wide, slices
 
@@ -27,15 +27,14 @@ ALL_ELEMENTS = 1 << 23
 """Elements of all tensors up to which every row is judged, 32 MiB of float32: what so many rows
 hold is what the judged ones hold at the most, unless they are the fewest."""
 ALL_VALUES = 1 << 23
-"""The same of the values that an oracle computes on the way: each costs 60 ns a sampled run."""
+"""Values on the way to the results up to which every row is judged: each costs an oracle of sampled
+runs 60 ns a run."""
 ALL_FLOPS = 1 << 35
-"""The same of the operations of products of matrices, of which an oracle makes several times as
-many in float64."""
+"""Operations of products of matrices up to which every row is judged; an oracle makes several times
+as many in float64."""
 FEWEST_ROWS = 6
 """The first, the last and four that nobody knows, however large a row is."""
 _PART_ELEMENTS = 1 << 20
-
-Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ DEVIATIONS = 8.0
 Source: tests/tools/pytorch/test_budget.py: no honest order of operations uses more than 0.9 of it.
 """
 WIDE_DEVIATIONS = 12.0
-"""The same of outputs of more than ORDINARY_ELEMENTS, and where few runs were sampled: of a million
-honest elements one is 5 deviations off, and its runs may have shown half of its own.
+"""Slack of an element of an output of more than ORDINARY_ELEMENTS, and where few runs were sampled:
+of a million honest elements one is 5 deviations off, and its runs may have shown half of its own.
 
 Source: test_budget_of_sums.py: a product with TF32 operands uses up to 8.4 with 16 runs.
 """

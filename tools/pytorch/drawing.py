@@ -71,16 +71,20 @@ def draw_input(given: GraphInput, draw: InputDraw) -> Array:
 
 
 def _floats(drawing: Drawing, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    # A layer's weights shrink as what they add up grows, at every shape.
-    factor = 1.0 / sqrt(max(prod(shape[1:]), 1)) if drawing.per_fan_in else 1.0
+    factor = _factor(drawing, shape)
     if drawing.kind == "uniform":
         return np.asarray(rng.uniform(drawing.low, drawing.high, shape) * factor)
     return np.asarray((drawing.mean + drawing.deviation * rng.standard_normal(shape)) * factor)
 
 
+def _factor(drawing: Drawing, shape: tuple[int, ...]) -> float:
+    """Return what values are multiplied by: weights shrink as what they add up grows."""
+    return 1.0 / sqrt(max(prod(shape[1:]), 1)) if drawing.per_fan_in else 1.0
+
+
 def _large_floats(drawing: Drawing, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Return what `_floats` does, of another stream of `rng` and in float32, by several threads."""
-    factor = 1.0 / sqrt(max(prod(shape[1:]), 1)) if drawing.per_fan_in else 1.0
+    factor = _factor(drawing, shape)
     flat = (prod(shape[:-1]), shape[-1])
     if drawing.kind == "uniform":
         return draw_uniform(rng, flat, drawing.low * factor, drawing.high * factor).reshape(shape)

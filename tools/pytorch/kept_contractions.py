@@ -14,7 +14,7 @@ from .operators import EXACT, base_name
 from .torch_library import Tensor
 
 Squares = Callable[[], Tensor]
-HELD_ELEMENTS = 1 << 27
+KEPT_ELEMENTS = 1 << 27
 """Elements of all that is kept, 1 GiB in float64; what is more is computed again."""
 
 
@@ -57,7 +57,7 @@ class KeptContractions:
         """
         is_same = reads <= self.unmoved
         more = result.numel() * (2 if is_same else 1)
-        if self._elements + more > HELD_ELEMENTS:
+        if self._elements + more > KEPT_ELEMENTS:
             return
         self._elements += more
         self._squares[name] = squares()

@@ -6,7 +6,7 @@ runs whose roundings are sampled (rounding_noise.py).
 """
 
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -31,8 +31,8 @@ from .graph import FILE_NAME, AxisSize, Graph, read_graph
 from .interpreter import BoundGraph
 from .kept_contractions import KeptContractions, unmoved_values
 from .rounding_noise import BLOCK_ELEMENTS, WIDE_ELEMENTS, Roundings
-from .sampled_runs import run_values, sampled_runs
-from .torch_library import load_torch, one_thread
+from .sampled_runs import processors, run_values, sampled_runs
+from .torch_library import load_torch, threads_of
 
 SAMPLES = 16
 """Runs whose roundings are sampled: they know a deviation to 18 %."""
@@ -40,7 +40,7 @@ FEW_SAMPLES = 4
 MANY_ELEMENTS = 1 << 24
 """Elements of all inputs and outputs from which on `FEW_SAMPLES` are taken."""
 MANY_FLOPS = 1 << 31
-"""The same of the operations of contractions, of which a run makes twice as many in float64."""
+"""Operations of contractions from which on `FEW_SAMPLES` are taken; a run makes twice as many."""
 TF32_USERS = {
     "ieee": frozenset[str](),
     "torch": frozenset({"convolution"}),
@@ -99,15 +99,13 @@ class ImportedOracle:
         samples: int = SAMPLES,
     ) -> dict[str, Expected]:
         """Return every output with the spread that honest roundings leave in it."""
-        with self._bound(inputs, workload) as (bound, tensors):
-            bound = replace(bound, kept=KeptContractions(unmoved_values(self.graph)))
-            exact = {name: _array(value) for name, value in bound.run(tensors).items()}
-            is_large = self._is_large(tensors.values(), bound.axes)
-            count = FEW_SAMPLES if is_large else samples
-            spread = self._spread(bound, tensors, exact, count)
+        with self._bound(inputs, workload) as run:
+            run = replace(run, kept=KeptContractions(unmoved_values(self.graph)))
+            exact = run.exact()
+            spread = self._spread(run, exact, FEW_SAMPLES if run.is_large else samples)
         types = {o.name: self.graph.type_of(o.value).dtype for o in self.graph.outputs}
         return {
-            name: expected_within(exact[name], spread[name], types[name], has_few_runs=is_large)
+            name: expected_within(exact[name], spread[name], types[name], has_few_runs=run.is_large)
             for name in exact
         }
 
@@ -115,17 +113,16 @@ class ImportedOracle:
         self, inputs: Arrays, workload: Workload | None = None
     ) -> dict[str, npt.NDArray[np.float64]]:
         """Return every output in float64, without what roundings leave in it."""
-        with self._bound(inputs, workload) as (bound, tensors):
-            return {name: _array(value) for name, value in bound.run(tensors).items()}
+        with self._bound(inputs, workload) as run:
+            return run.exact()
 
     @contextmanager
-    def _bound(
-        self, inputs: Arrays, workload: Workload | None
-    ) -> Generator[tuple[BoundGraph, dict[str, Any]]]:
+    def _bound(self, inputs: Arrays, workload: Workload | None) -> Generator["_Run"]:
         axes, torch = self._axes_of(inputs) if workload is None else workload.axes, load_torch()
         tensors = {name: _as_tensor(torch, array) for name, array in inputs.items()}
-        with torch.no_grad(), _threads(torch, self._is_large(tensors.values(), axes)):
-            yield BoundGraph(self.graph, axes), tensors
+        is_large = self._is_large(tensors.values(), axes)
+        with torch.no_grad(), _threads(torch, is_large):
+            yield _Run(self.graph, axes, tensors, is_large)
 
     def _axes_of(self, inputs: Arrays) -> dict[str, int]:
         return {
@@ -136,21 +133,17 @@ class ImportedOracle:
         }
 
     def _spread(
-        self,
-        bound: BoundGraph,
-        tensors: Mapping[str, Any],
-        exact: Mapping[str, Any],
-        count: int,
+        self, run: "_Run", exact: Mapping[str, Any], count: int
     ) -> dict[str, npt.NDArray[np.float64]]:
         """Return the standard deviation of each output over `count` runs with sampled roundings."""
-        is_large = self._is_large(tensors.values(), bound.axes)
         squares = {name: np.zeros(array.shape) for name, array in exact.items()}
 
-        def run(seed: int) -> dict[str, npt.NDArray[np.float64]]:
-            return self._distances(bound, tensors, exact, seed)
+        def distances(seed: int) -> dict[str, npt.NDArray[np.float64]]:
+            return self._distances(run, exact, seed)
 
-        values = run_values(self.graph, bound.axes)
-        for found in map(run, range(count)) if is_large else sampled_runs(run, count, values):
+        seeds, values = range(count), run_values(self.graph, run.axes)
+        one_by_one = map(distances, seeds)
+        for found in one_by_one if run.is_large else sampled_runs(distances, count, values):
             for name, square in found.items():
                 squares[name] += square
         # From the exact result, not from the mean of the runs: what is off to one side counts.
@@ -165,26 +158,43 @@ class ImportedOracle:
         return elements > MANY_ELEMENTS or flops > MANY_FLOPS
 
     def _distances(
-        self,
-        bound: BoundGraph,
-        tensors: Mapping[str, Any],
-        exact: Mapping[str, Any],
-        seed: int,
+        self, run: "_Run", exact: Mapping[str, Any], seed: int
     ) -> dict[str, npt.NDArray[np.float64]]:
         """Return the squared distance of each output from the exact one in one run."""
         torch = load_torch()
         generator = torch.Generator().manual_seed(seed)
         rounding = Roundings(torch, generator, TF32_USERS[self.precision])
-        threads = _threads(torch, self._is_large(tensors.values(), bound.axes))
+        threads = _threads(torch, run.is_large)
         # Whatever is set so is set for this thread, which may be any.
         with torch.no_grad(), threads, np.errstate(invalid="ignore", over="ignore"):
-            got = bound.run(tensors, rounding)
+            got = run.bound.run(run.tensors, rounding)
             return {name: _squared_distance(_array(got[name]), exact[name]) for name in got}
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A graph with its inputs."""
+
+    graph: Graph
+    axes: Mapping[str, int]
+    tensors: Mapping[str, Any]
+    is_large: bool
+    """Whether there is work for all threads of torch, so that few runs are sampled."""
+    kept: KeptContractions | None = None
+
+    @property
+    def bound(self) -> BoundGraph:
+        """The graph at these axes."""
+        return BoundGraph(self.graph, self.axes, self.kept)
+
+    def exact(self) -> dict[str, npt.NDArray[np.float64]]:
+        """Return every output in float64."""
+        return {name: _array(value) for name, value in self.bound.run(self.tensors).items()}
 
 
 def _threads(torch: Any, is_large: bool) -> AbstractContextManager[None]:
     """Let torch use one thread where there is little to do: several would wait for one another."""
-    return nullcontext() if is_large else one_thread(torch)
+    return threads_of(torch, processors() if is_large else 1)
 
 
 def imported_oracle(file: str, **how: Any) -> ImportedOracle:

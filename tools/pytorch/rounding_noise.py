@@ -22,7 +22,7 @@ from typing import Any
 
 from kopt.kernels.wide_work import run_wide, slices
 
-from .torch_library import Tensor, one_thread
+from .torch_library import Tensor, threads_of
 
 UNIT = {"float32": 2.0**-24, "bfloat16": 2.0**-24, "float16": 2.0**-24, "float64": 2.0**-53}
 """Unit roundoff of what computes a result of this dtype: 16 bits are computed in float32."""
@@ -97,7 +97,7 @@ class Roundings:
         seed = int(torch.randint(1 << 62, (), generator=self.generator))
 
         def move_part(part: slice) -> None:
-            with torch.no_grad(), one_thread(torch):
+            with torch.no_grad(), threads_of(torch, 1):
                 move(part, torch.Generator().manual_seed(seed + part.start))
 
         run_wide(move_part, slices(elements, WIDE_ELEMENTS))

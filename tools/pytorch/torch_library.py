@@ -34,10 +34,13 @@ def load_torch() -> Any:
 
 
 @contextmanager
-def one_thread(torch: Any) -> Generator[None]:
-    """Let torch compute in the calling thread alone: this one, and threads that start meanwhile."""
+def threads_of(torch: Any, count: int) -> Generator[None]:
+    """Let torch compute with `count` threads for the calling thread.
+
+    Threads that start meanwhile begin with as many, so that who wants another number says so.
+    """
     usual = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(count)
     try:
         yield
     finally:

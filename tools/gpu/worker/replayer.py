@@ -58,6 +58,7 @@ _WARM_REPLAY_US = 100.0
 """Least duration of one timed warm replay: 200 times the resolution of an event."""
 _WARM_REPLAYS = 9
 _WARM_CALLS = (16, 1024)
+"""Fewest and most calls of a warm replay of a kernel that takes less than that."""
 
 
 class Replayer:
@@ -106,12 +107,17 @@ class Replayer:
         Raises:
             ExecutionFailure: The device failed.
         """
-        least, most = _WARM_CALLS
-        trial_us = self._repeated_us(call, least, rounds=1)
-        calls = min(max(int(_WARM_REPLAY_US / max(trial_us, 1e-3)) + 1, least), most)
-        warm_us = self._repeated_us(call, calls, rounds=_WARM_REPLAYS)
+        warm_us = self._repeated_us(call, self._warm_calls(call), rounds=_WARM_REPLAYS)
         self._sets.restore(self._sets.warm_set)
         return warm_us
+
+    def _warm_calls(self, call: Call) -> int:
+        """Return the calls of one timed warm replay: one, where a call takes long enough itself."""
+        if self._repeated_us(call, 1, rounds=1) >= _WARM_REPLAY_US:
+            return 1
+        least, most = _WARM_CALLS
+        trial_us = self._repeated_us(call, least, rounds=1)
+        return min(max(int(_WARM_REPLAY_US / max(trial_us, 1e-3)) + 1, least), most)
 
     def _repeated_us(self, call: Call, calls: int, rounds: int) -> float:
         """Return microseconds per call, median of `rounds` replays of `calls` calls."""

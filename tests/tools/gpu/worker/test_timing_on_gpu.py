@@ -241,6 +241,18 @@ def test_a_warm_call_takes_no_longer_than_a_cold_one(gpu: Gpu) -> None:
     assert 0.3 < warm_us < 1.05 * cold_us
 
 
+def test_a_call_that_takes_long_is_as_long_warm_as_cold(gpu: Gpu) -> None:
+    spin = "  const long long begun = clock64();\n  while (clock64() - begun < 500000) {}\n"
+    case = gpu.tiny_case(f"{spin}  out[at] = x[at] * scale;")
+    with gpu.device.open_timing(case.request([case.side])) as opened:
+        session = _open(opened)
+        cold_us = median(_replay(session, [0, 0, 0]).us_per_call)
+        warm_us = session.warm_us(0)
+    assert isinstance(warm_us, float), warm_us
+    assert cold_us > 200.0
+    assert 0.9 * cold_us < warm_us < 1.1 * cold_us
+
+
 def test_telemetry_names_clocks(gpu: Gpu) -> None:
     case = gpu.case(IN_PLACE)
     with gpu.device.open_timing(case.request([case.side])) as opened:

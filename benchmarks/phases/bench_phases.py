@@ -47,7 +47,7 @@ KERNELS = (
     "fused_add_rmsnorm_b8xh4096",
 )
 _LEAST_S = 0.02
-_TARGETS = (
+TARGETS = (
     "kopt.search.evaluation.evaluate_job:check_candidate",
     "kopt.search.evaluation.evaluate_job:_judge_speed",
     "kopt.tools.check.stage:compile_candidate",
@@ -72,14 +72,14 @@ _TARGETS = (
     "kopt.tools.bench.timed_case:execute_run",
     "kopt.tools.bench.timed_case:compare_poisons",
     "kopt.tools.bench.timed_outputs:OutputInspector.inspect",
-    "kopt.tools.bench.timed_outputs:rotate_outputs",
+    "kopt.tools.bench.timed_outputs:outputs_of_set",
     "kopt.tools.bench.timed_outputs:count_differing",
     "kopt.tools.bench.timed_outputs:judge",
     "kopt.tools.bench.promotion:check_candidate",
     "kopt.tools.bench.promotion:sanitize",
     "kopt.tools.bench.promotion:time_repeatedly",
     "kopt.tools.bench.repeated_timing:time_once",
-    "kopt.tools.gpu.device:read_arrays",
+    "kopt.tools.gpu.timing_session:MappedFile",
     "kopt.tools.gpu.array_file:write_arrays",
     "kopt.tools.gpu.worker_pool:WorkerPool.worker_for",
     "kopt.tools.gpu.worker_pool:WorkerPool.settle",
@@ -114,7 +114,7 @@ def install() -> tuple[PhaseClock, dict[str, dict[tuple[str, ...], Spent]]]:
     """Put clocks around kopt's functions, and the timed engine into workers."""
     clock = PhaseClock()
     workers: dict[str, dict[tuple[str, ...], Spent]] = {}
-    clock.wrap(_TARGETS)
+    clock.wrap(TARGETS)
     gpu_opening.ENGINE = "timed_engine:TimedEngine"
     asked = WorkerProcess.ask
 

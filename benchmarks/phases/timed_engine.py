@@ -12,7 +12,7 @@ from kopt.tools.gpu.worker.cuda_engine import CudaEngine
 
 TIMES_FILE = "phases.json"
 _WORKER = "kopt.tools.gpu.worker"
-_TARGETS = (
+TARGETS = (
     f"{_WORKER}.execution:MappedFile",
     f"{_WORKER}.execution:overwrite_arrays",
     f"{_WORKER}.execution:CallBuffers",
@@ -52,7 +52,7 @@ class TimedEngine(CudaEngine):
         self._clock = clock
         clock.wrap_named(pkgutil, "resolve_name", _import_of)
         with clock.phase("import engine"):
-            clock.wrap(_TARGETS)
+            clock.wrap(TARGETS)
             super().__init__()
         self._folder: Path | None = None
 

@@ -125,7 +125,7 @@ def install() -> tuple[PhaseClock, dict[str, dict[tuple[str, ...], Spent]]]:
             workers[str(self.folder)] = {tuple(path): Spent(s, n) for path, s, n in entries}
         return answer
 
-    WorkerProcess.ask = ask_and_read
+    WorkerProcess.ask = ask_and_read  # type: ignore[method-assign]
     clock.wrap_named(WorkerProcess, "ask", _kind_of)
     clock.wrap(("kopt.tools.gpu.worker_process:WorkerProcess.start",))
     return clock, workers

@@ -7,10 +7,13 @@ take turns, each with an oracle result of its own. Sets are counted here by thei
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy.typing as npt
 
+from .dtypes import dtype_size_bytes
+from .expressions import evaluate_expression
 from .problem import Problem, Workload, tensor_size_bytes
 from .row_rotation import Arrays, rotate_inputs, rotate_outputs
 
@@ -20,28 +23,49 @@ L2_MULTIPLE = 4
 """The sets together hold this many times what L2 does."""
 USUAL_SETS, FEWEST_SETS = 8, 2
 _REPLAY_L2 = USUAL_SETS * L2_MULTIPLE
-"""A replay of fewer sets than usual moves this many times what L2 holds."""
+"""A replay of fewer sets than usual lasts as long as memory takes for this many times L2."""
+_OPERATIONS_PER_BYTE = 600
+"""Most operations of tensor cores on elements of one byte while memory moves a byte: 1,979 TFLOP/s
+and 3.35 TB/s of the H100's data sheet. The element's size divides it."""
 
 
-def fewest_sets(set_bytes: int, l2_bytes: int) -> int:
-    """Return how many sets a replay needs: 8, and down to 2 where one passes four times L2.
+@dataclass(frozen=True)
+class CallWork:
+    """What decides how many buffer sets a replay needs."""
 
-    Fewer calls would be too short for the events around them; of larger sets few are long enough.
+    set_bytes: int
+    """Tensors of one call."""
+    call_bytes: int
+    """What memory moves in the least time of a call: its tensors, or more where the products of
+    matrices in it take longer."""
+
+
+def call_work(problem: Problem, axes: Mapping[str, int]) -> CallWork:
+    """Return the work of one call of `problem` at these axes."""
+    set_bytes = sum(tensor_size_bytes(tensor, axes) for tensor in problem.tensors)
+    element_bytes = min(dtype_size_bytes(tensor.dtype) for tensor in problem.tensors)
+    operations = evaluate_expression(problem.matrix_flops, axes)
+    return CallWork(set_bytes, max(set_bytes, operations * element_bytes // _OPERATIONS_PER_BYTE))
+
+
+def fewest_sets(work: CallWork, l2_bytes: int) -> int:
+    """Return how many sets a replay needs: 8, and down to 2 where a call takes long.
+
+    Fewer calls would be too short for the events around them; of long ones few are enough.
     """
-    return max(FEWEST_SETS, min(USUAL_SETS, -(-_REPLAY_L2 * l2_bytes // set_bytes)))
+    return max(FEWEST_SETS, min(USUAL_SETS, -(-_REPLAY_L2 * l2_bytes // work.call_bytes)))
 
 
-def wanted_sets(set_bytes: int, l2_bytes: int) -> int:
+def wanted_sets(work: CallWork, l2_bytes: int) -> int:
     """Return how many sets a rotation wants, so that each call finds its data in memory."""
-    return max(fewest_sets(set_bytes, l2_bytes), -(-L2_MULTIPLE * l2_bytes // set_bytes))
+    return max(fewest_sets(work, l2_bytes), -(-L2_MULTIPLE * l2_bytes // work.set_bytes))
 
 
 def draw_count(problem: Problem, workload: Workload, l2_bytes: int) -> int:
     """Return how many draws of inputs are timed: one where rows rotate."""
     if problem.row_axis is not None:
         return 1
-    set_bytes = sum(tensor_size_bytes(tensor, workload.axes) for tensor in problem.tensors)
-    return min(DRAWS, wanted_sets(set_bytes, l2_bytes))
+    return min(DRAWS, wanted_sets(call_work(problem, workload.axes), l2_bytes))
 
 
 def distinct_contents(problem: Problem, axes: Mapping[str, int], draws: int) -> int:

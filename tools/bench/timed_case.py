@@ -18,10 +18,10 @@ from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
 from kopt.config.thread_pool import thread_pool
 from kopt.kernels.problem import Problem, Workload
-from kopt.kernels.set_contents import distinct_contents, draw_count, wanted_sets
+from kopt.kernels.set_contents import call_work, distinct_contents, draw_count, wanted_sets
 from kopt.kernels.status import Status
 from kopt.tools.check.case_data import CaseData, CaseKey, make_case_data
-from kopt.tools.check.cases import InputCase, Run, buffer_bytes
+from kopt.tools.check.cases import InputCase, Run
 from kopt.tools.check.hidden_seeds import draw_hidden_seeds
 from kopt.tools.check.oracle_memory import affordable_jobs
 from kopt.tools.check.run_case import JudgedRun, SharedCase, compare_poisons, execute_run
@@ -86,8 +86,7 @@ class TimedCase:
 
     @property
     def _wanted_sets(self) -> int:
-        set_bytes = buffer_bytes(self.problem, self.workload)
-        return wanted_sets(set_bytes, self.gpu.l2_bytes)
+        return wanted_sets(call_work(self.problem, self.workload.axes), self.gpu.l2_bytes)
 
     def _made(self, seeds: Sequence[int]) -> list[CaseData]:
         """Return the case of each seed, as many at once as the machine holds."""

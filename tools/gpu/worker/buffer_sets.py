@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from kopt.config.errors import InfraError
 from kopt.kernels.dtypes import dtype_size_bytes
-from kopt.kernels.problem import storage_shape, tensor_size_bytes
-from kopt.kernels.set_contents import distinct_contents, inputs_of_set
+from kopt.kernels.problem import storage_shape
+from kopt.kernels.set_contents import call_work, distinct_contents, inputs_of_set
 from kopt.kernels.wide_work import fill_wide
 from kopt.tools.devices.device import Arrays
 from kopt.tools.gpu.messages import BufferDamage, OpenTimingRequest
@@ -58,12 +58,13 @@ class BufferSets:
         random = np.random.default_rng(request.layout_seed)
         self._plans = tuple(side_plan(side) for side in request.sides)
         self._layout = lay_out_set(problem, request.workload, self._plans, random)
-        self.set_bytes = sum(tensor_size_bytes(t, axes) for t in problem.tensors)
+        work = call_work(problem, axes)
+        self.set_bytes = work.set_bytes
         restored_bytes = -(-self._layout.restored.size_bytes // 256) * 256
         with step("allocate"):
             free_bytes, _ = driver.call("cuMemGetInfo")
             affordable = int(free_bytes) // 2 // (self._layout.part_bytes + restored_bytes)
-            self.count = set_count(self.set_bytes, worker.facts.l2_bytes, affordable)
+            self.count = set_count(work, worker.facts.l2_bytes, affordable)
         contents = distinct_contents(problem, axes, len(draws))
         self._places = place_sets(self.count, contents, random)
         self._comparison = SetComparison(problem, self._layout.layout)

@@ -21,7 +21,7 @@ import numpy as np
 
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem, Workload
-from kopt.kernels.set_contents import fewest_sets, wanted_sets
+from kopt.kernels.set_contents import CallWork, fewest_sets, wanted_sets
 from kopt.kernels.wide_work import count_differing
 from kopt.tools.gpu.messages import BufferDamage
 
@@ -127,18 +127,18 @@ def scratch_name(side: int, name: str) -> str:
     return f"{name} of side {side}"
 
 
-def set_count(set_bytes: int, l2_bytes: int, affordable: int) -> int:
+def set_count(work: CallWork, l2_bytes: int, affordable: int) -> int:
     """Return R, the buffer sets of a replay, 2 to 4096.
 
     Args:
-        set_bytes: Tensors of one call.
+        work: Of one call.
         l2_bytes: The sets together should hold four times as much.
         affordable: Sets that memory allows; fewer than the fewest are not worth a rotation, so that
             these are tried then.
 
     Source: "Buffer sets" in docs/measurement.md.
     """
-    fewest, wanted = fewest_sets(set_bytes, l2_bytes), wanted_sets(set_bytes, l2_bytes)
+    fewest, wanted = fewest_sets(work, l2_bytes), wanted_sets(work, l2_bytes)
     return max(fewest, min(wanted, MAX_SETS, affordable))
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from kopt.kernels.plan import LaunchPlan, Scratch
 from kopt.kernels.problem import Problem, Workload
+from kopt.kernels.set_contents import CallWork, call_work
 from kopt.tools.gpu.worker.buffer_layout import ALIGNMENT_BYTES, GUARD_BYTES
 from kopt.tools.gpu.worker.l2_rotation import (
     MAX_SETS,
@@ -50,7 +51,25 @@ def _layout(*plans: LaunchPlan | None, seed: int = 1) -> SetLayout:
     ],
 )
 def test_set_count(set_bytes: int, l2_bytes: int, affordable: int, expected: int) -> None:
-    assert set_count(set_bytes, l2_bytes, affordable) == expected
+    work = CallWork(set_bytes, call_bytes=set_bytes)
+    assert set_count(work, l2_bytes, affordable) == expected
+
+
+def test_products_that_take_longer_than_their_tensors_need_fewer_sets() -> None:
+    gemm = problems()["gemm_bf16"]
+    few_rows, square = (
+        call_work(gemm, workload_of(gemm, {"M": rows, "N": 4096, "K": 4096}).axes)
+        for rows in (8, 8192)
+    )
+    assert few_rows.call_bytes == few_rows.set_bytes
+    assert square.call_bytes == 2 * 8192 * 4096 * 4096 * 2 // 600 > square.set_bytes
+    assert set_count(few_rows, H100_L2_BYTES, 10**6) == 8
+    assert set_count(square, H100_L2_BYTES, 10**6) == 2  # together seven times what L2 holds
+
+
+def test_products_do_not_make_a_rotation_smaller_than_l2_wants() -> None:
+    work = CallWork(10 << 20, call_bytes=10 << 30)
+    assert set_count(work, H100_L2_BYTES, 10**6) == 20
 
 
 def test_roles_follow_one_another_so_that_one_copy_and_one_fill_restore_a_set() -> None:

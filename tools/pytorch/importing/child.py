@@ -8,6 +8,7 @@ import importlib
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from kopt.tools.pytorch.torch_library import load_torch
 from .exported import ANSWER, PROGRESS, REQUEST, ChildAnswer, ChildFailure, Exported, step
 from .exporting import ExportedModule, export_module
 from .fake_run import FakeRun, fake_run
+from .longer_batch import told_apart
 from .measuring import measure
 from .probing import Probe, probe
 from .problem_making import ProblemText, make_problem
@@ -98,7 +100,10 @@ def _exported(
         files |= {stored_name(one, OFFICIAL): official[one] for one in names}
     for file, array in files.items():
         np.save(folder / file, array, allow_pickle=False)
-    sized = with_axes(measured, _batch(fake_run(function.build, values)))
+    batch = _batch(fake_run(function.build, values))
+    sized = with_axes(measured, batch)
+    if sized.batch is None:
+        sized = told_apart(partial(_fake, request, function, values), measured, batch) or sized
     tell(step(5, "finding out by what it can be judged"))
     (folder / FILE_NAME).write_text(sized.graph.model_dump_json(), "utf-8")
     text = ProblemText("function", "", request.precision)
@@ -197,12 +202,20 @@ def _as_array(tensor: Any) -> Any:
 
 def _exported_fake(request: ExportRequest, function: SizedFunction) -> ExportedModule:
     """Return the official graph, exported without its memory."""
+    module, inputs = _fake(request, function, {})
+    return export_module(module, inputs, _files(request))
+
+
+def _fake(
+    request: ExportRequest, function: SizedFunction, values: dict[str, int]
+) -> tuple[Any, tuple[Any, ...]]:
+    """Return the module and its inputs as fake tensors, which have no memory."""
     torch = load_torch()
     fake: Any = importlib.import_module("torch._subclasses.fake_tensor").FakeTensorMode
 
     with torch.no_grad(), fake(allow_non_fake_inputs=True):
-        module, inputs = _guarded(request, lambda: function.build({}))
-    return export_module(module, inputs, _files(request))
+        made: tuple[Any, tuple[Any, ...]] = _guarded(request, lambda: function.build(values))
+    return made
 
 
 def _official_values(

@@ -279,13 +279,14 @@ class ScriptedSession:
 
     def _side_facts(self, side: Side) -> SideFacts:
         if not isinstance(side, LibrarySide):
-            return SideFacts(nodes_per_call=1.0, kernels=("k",))
+            return SideFacts(nodes_per_call=1.0, kernels=("k",), call_us=self._us(side))
         script = self._script.libraries[side.baseline.name, side.pdl]
         return SideFacts(
             nodes_per_call=1.0,
             kernels=("library_kernel",),
             library="scripted 1.0",
             allocations=script.allocations,
+            call_us=self._us(side),
         )
 
 

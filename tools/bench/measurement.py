@@ -9,6 +9,7 @@ disturbed do not count.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -35,6 +36,9 @@ OTHER_PAIRS = 20
 FAR_APART = 0.05
 """Log ratio, many times any threshold, beyond which the whole interval must lie for that: a closer
 one is looked at as rarely as the main comparison, since each look is a chance to be wrong."""
+LONG_S = 2.0
+"""Where the least pairs would take longer, the main comparison ends like a further one if the two
+are far apart: a hundred pairs say no more of a kernel that takes twice as long."""
 BLOCKS_AT_ONCE = OTHER_PAIRS // PAIRS_PER_BLOCK
 """Blocks that a session is asked for in one call, at most: the way to another process or machine
 takes longer than a block."""
@@ -53,6 +57,8 @@ class SessionPlan:
     min_pairs: int
     max_pairs: int
     seed: int
+    may_end_early: bool = False
+    """Whether fewer than the least pairs are enough where they take long (`LONG_S`)."""
     others: tuple[Pairing, ...] = ()
     """Further comparisons, measured along with the main one while they are open."""
     noise: Pairing | None = None
@@ -75,6 +81,8 @@ class Measurement:
     blocks: int = 0
     disturbed: int = 0
     """Blocks that do not count."""
+    ended_far_apart: bool = False
+    """Whether the main comparison ended before the least pairs, as LONG_S says."""
 
     def interval(self, pairing: Pairing, seed: int) -> Interval | None:
         """Return the interval of a comparison; None without pairs."""
@@ -99,7 +107,14 @@ def measure(
     enough count.
     """
     run = _Run(session, plan, inspect)
-    target: int | None = plan.min_pairs
+    if run.takes_long:
+        failure = run.until(OTHER_PAIRS)
+        if failure is not None:
+            return failure
+        if run.ended == "disturbed":  # of few blocks few are too many
+            run.ended = None
+        run.found.ended_far_apart = not run.ended and run.is_far_apart(plan.main)
+    target: int | None = None if run.found.ended_far_apart else plan.min_pairs
     while target is not None:
         failure = run.until(target)
         if failure is not None:
@@ -120,10 +135,25 @@ class _Run:
         self._plan = plan
         self._inspect = inspect
         self._rng = np.random.default_rng(plan.seed)
-        # Behind any block of the first step but its last: that one is inspected anyway.
-        self._looked_behind = int(self._rng.integers(-(-plan.min_pairs // PAIRS_PER_BLOCK) - 1))
         noise = () if plan.noise is None else (plan.noise,)
         self._pairings: tuple[Pairing, ...] = (plan.main, *noise, *plan.others)
+        may_end_early = plan.may_end_early and plan.min_pairs > OTHER_PAIRS
+        self.takes_long = may_end_early and self._seconds(plan.min_pairs) > LONG_S
+        # Behind any block of a step but its last: that one is inspected anyway.
+        steps = (0, OTHER_PAIRS, plan.min_pairs) if self.takes_long else (0, plan.min_pairs)
+        bounds = [-(-pairs // PAIRS_PER_BLOCK) for pairs in steps]
+        self._looked_behind = [
+            int(self._rng.integers(first, last - 1)) for first, last in pairwise(bounds)
+        ]
+
+    def _seconds(self, pairs: int) -> float:
+        """Return about how long so many pairs of every comparison take."""
+        facts = self._session.facts
+        pair_us = sum(
+            facts.sides[one.candidate].call_us + facts.sides[one.baseline].call_us
+            for one in self._pairings
+        )
+        return pairs * pair_us * facts.sets * 1e-6
 
     def is_open(self, measured: int) -> bool:
         """Return whether to measure on after `measured` pairs, and drop what is settled."""
@@ -186,10 +216,11 @@ class _Run:
         """End further comparisons that nothing can turn: they cost as much as the main one."""
         others = self._plan.others
         self._pairings = tuple(
-            one for one in self._pairings if one not in others or not self._is_far_apart(one)
+            one for one in self._pairings if one not in others or not self.is_far_apart(one)
         )
 
-    def _is_far_apart(self, pairing: Pairing) -> bool:
+    def is_far_apart(self, pairing: Pairing) -> bool:
+        """Return whether nothing can turn a comparison any more."""
         if self.found.pairs(pairing) < OTHER_PAIRS:
             return False
         interval = self.found.interval(pairing, self._plan.seed)
@@ -202,8 +233,9 @@ class _Run:
         """
         begun = self.found.blocks
         count = min(-(-missing // PAIRS_PER_BLOCK), BLOCKS_AT_ONCE - begun % BLOCKS_AT_ONCE)
-        if begun <= self._looked_behind:
-            count = min(count, self._looked_behind + 1 - begun)
+        looked_behind = next((block for block in self._looked_behind if block >= begun), None)
+        if looked_behind is not None:
+            count = min(count, looked_behind + 1 - begun)
         blocks = [
             make_block(
                 self._pairings,
@@ -215,7 +247,7 @@ class _Run:
             for place in range(count)
         ]
         sequences: list[Sequence[int]] = [block.sequence for block in blocks]
-        is_looked_behind = begun <= self._looked_behind < begun + count
+        is_looked_behind = looked_behind is not None and looked_behind < begun + count
         if is_looked_behind:
             sequences.append(self._looked_at())
         measured = replay_each(self._session, sequences)

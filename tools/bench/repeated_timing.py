@@ -96,6 +96,7 @@ def _round(
         request = BenchRequest(
             case=checked.case.at(workload),
             checked=checked.check_of(workload),
+            may_end_early=False,
             progress=prefixed(progress, f"{before}, {workload.name}"),
         )
         made.append(Attempt(workload, process, allocation, time_once(request, device, settings)))

@@ -243,6 +243,7 @@ def _again(
         compiler=request.receipt.toolchain.compiler,
         baselines="auto" if entry.baseline.name == REFERENCE else "library",
         checked=check.model_copy(update={"kernel": entry.kernel}),
+        may_end_early=False,
         progress=request.progress,
     )
     before = as_receipt_says(entry, Status.PASSED)

@@ -31,6 +31,9 @@ class BenchRequest:
     """Timed pairs before the first verdict; 100 to `max_pairs`."""
     max_pairs: int = MAX_PAIRS
     """Timed pairs after which an open verdict is inconclusive; at most 1,600."""
+    may_end_early: bool = True
+    """Whether 20 pairs are enough where `min_pairs` take long and the two are far apart. Not where
+    a receipt may follow."""
     seed: int | None = None
     """Decides the order of the pairs, the memory layout and which timed outputs are compared; None
     draws one after the build, as every measurement that counts does."""

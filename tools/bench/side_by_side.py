@@ -81,7 +81,8 @@ class Timed:
     @property
     def has_too_few_pairs(self) -> bool:
         """Whether disturbed blocks left too few pairs for a verdict."""
-        return self.measurement.pairs(pairing_of(0)) < self.plan.min_pairs
+        pairs = self.measurement.pairs(pairing_of(0))
+        return pairs < self.plan.min_pairs and not self.measurement.ended_far_apart
 
     def interval(self, baseline: int) -> Interval | None:
         """Return the interval against the n-th baseline of the contest."""
@@ -131,6 +132,7 @@ def time_side_by_side(
         empty=len(sides),
         min_pairs=asked.min_pairs,
         max_pairs=asked.max_pairs,
+        may_end_early=asked.may_end_early,
         threshold=LEAST_THRESHOLD if floor is None else floor.threshold,
         seed=case.seed,
     )
@@ -172,8 +174,9 @@ def _timed(
             inspector.finding = later
     if plan.noise is not None:
         interval = measurement.interval(plan.noise, plan.seed)
-        if interval is not None and measurement.pairs(plan.noise) >= MIN_PAIRS:
-            floor = fresh_floor(interval, measurement.pairs(plan.noise))
+        pairs = measurement.pairs(plan.noise)
+        if interval is not None and (pairs >= MIN_PAIRS or measurement.ended_far_apart):
+            floor = fresh_floor(interval, pairs)
             keep_floor(case, contest.main.path, floor)
     return Timed(case, contest, plan, session.facts, measurement, inspector, floor, warm_us)
 
@@ -199,12 +202,12 @@ def fresh_floor(interval: Interval, pairs: int) -> NoiseFloor:
 
 
 def keep_floor(case: TimedCase, path: BaselinePath, floor: NoiseFloor) -> None:
-    """Keep a fresh floor, unless it is too wide to be the device's own.
+    """Keep a fresh floor, unless it is too wide to be the device's own, or of few pairs.
 
     Raises:
         SetupError: KOPT_HOME cannot be written.
     """
-    if floor.threshold <= _WIDEST_KEPT:
+    if floor.threshold <= _WIDEST_KEPT and floor.pairs >= MIN_PAIRS:
         keep(case.settings, _key(case, path), floor)
 
 

@@ -101,6 +101,8 @@ class SideFacts(Record):
     """Library and version, e.g. flashinfer 0.7.2.post1; None for kopt's own launches."""
     allocations: int = 0
     """Device allocations that one call makes; more than 0 is not like for like."""
+    call_us: float = 0.0
+    """About how long a call takes, from the warm-up; 0.0 where nobody measured it."""
 
 
 class TimingFacts(Record):

@@ -24,10 +24,11 @@ Source: test_budget_of_sums.py: a product with TF32 operands uses up to 8.4 with
 ORDINARY_ELEMENTS = 1 << 16
 _NEIGHBOURS = 16
 """Elements with a common floor: so many share a size in `mixed`."""
-_FLOOR, _FLOOR_OF_FEW_RUNS = 0.5, 0.75
+_FLOOR, _FLOOR_OF_FEW_RUNS = 0.5, 1.0
 """Share of the neighbours' root mean square that is an element's least deviation: 4 runs know its
-own to 35 %, that of 16 elements to 9 %. With half of it 12.3 deviations of an honest product were
-used."""
+own to 35 %, that of 16 elements to 9 %. Of three million elements of a convolution with TF32
+operands, a layer norm and a GELU, one used 10.9 deviations with three quarters of it, and 8.2 with
+all of it."""
 
 
 def expected_within(

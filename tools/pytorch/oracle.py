@@ -41,6 +41,8 @@ MANY_ELEMENTS = 1 << 24
 """Elements of all inputs and outputs from which on `FEW_SAMPLES` are taken."""
 MANY_FLOPS = 1 << 31
 """Operations of contractions from which on `FEW_SAMPLES` are taken; a run makes twice as many."""
+MANY_VALUES = 1 << 22
+"""Elements of all values on the way from which on `FEW_SAMPLES` are taken, 60 ns each in a run."""
 TF32_USERS = {
     "ieee": frozenset[str](),
     "torch": frozenset({"convolution"}),
@@ -155,7 +157,8 @@ class ImportedOracle:
         written = (prod(axes[n.axis] if isinstance(n, AxisSize) else n for n in s) for s in outputs)
         elements = sum(one.numel() for one in tensors) + sum(written)
         flops = evaluate_expression(flops_of(self.graph), dict(axes))
-        return elements > MANY_ELEMENTS or flops > MANY_FLOPS
+        is_long = flops > MANY_FLOPS or run_values(self.graph, axes) > MANY_VALUES
+        return is_long or elements > MANY_ELEMENTS
 
     def _distances(
         self, run: "_Run", exact: Mapping[str, Any], seed: int

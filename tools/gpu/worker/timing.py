@@ -10,6 +10,7 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 
 from kopt.tools.devices.device import Arrays
@@ -248,24 +249,30 @@ def _build(
             replayer.replay([sides[-1].graph])  # alone, so that a failure has its name
     # It lies idle among the others now: a call that writes other sets than its own shows there.
     sets.restore(sets.warm_set)
-    _warm_up(replayer, [side.graph for side in sides], -(-request.warmup_calls // sets.count))
+    graphs = [side.graph for side in sides]
+    call_us = _warm_up(replayer, graphs, -(-request.warmup_calls // sets.count))
     facts = TimingFacts(
         sets=sets.count,
         set_bytes=sets.set_bytes,
         rotation_over_l2=sets.count * sets.set_bytes / worker.facts.l2_bytes,
-        sides=tuple(side.facts for side in sides),
+        sides=tuple(
+            side.facts.model_copy(update={"call_us": one})
+            for side, one in zip(sides, call_us, strict=True)
+        ),
     )
     return TimingEnd(sets, replayer, tuple(sides), facts, worker.telemetry, resources)
 
 
-def _warm_up(replayer: Replayer, graphs: list[CallGraph], rounds: int) -> None:
+def _warm_up(replayer: Replayer, graphs: list[CallGraph], rounds: int) -> tuple[float, ...]:
     """Replay all graphs in turn as the last of `rounds` rounds, the first of which has been.
 
-    Fewer where a round takes long, but each executable of a graph once.
+    Fewer where a round takes long, but each executable of a graph once. Returns microseconds of a
+    call of each graph.
     """
     first = MIN_WARMUP_REPLAYS - 1
     began = perf_counter()
-    replayer.replay(graphs * first)
+    times_us = replayer.replay(graphs * first)
     round_us = (perf_counter() - began) * 1e6 / first
     affordable = int((_LONGEST_WARMUP_US - first * round_us) / round_us)
     replayer.replay(graphs * max(0, min(rounds - 1 - first, affordable)))
+    return tuple(median(times_us[place :: len(graphs)]) for place in range(len(graphs)))

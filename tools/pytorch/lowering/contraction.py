@@ -51,6 +51,9 @@ class Contraction:
     dtype: str
     target: Callable[[Body, Index], Index]
     """From (b, m, n) to an index of the result."""
+    inside: Callable[[Index], str] | None = None
+    """The condition under which an index is one of the result; None, or "" from it, where all are:
+    extents may be rounded up."""
     is_plain_order: bool = False
     """Whether the result lies as (b, m, n), row-major."""
     start: Callable[[Body, Index, str], str] | None = None
@@ -95,6 +98,15 @@ def _element(contraction: Contraction, operand: Operand, body: Body, index: Inde
 def _finish(contraction: Contraction, body: Body, index: Index, epilogue: Epilogue) -> None:
     """Write the statements that store the sum called `sum`."""
     target = contraction.target(body, index)
+    test = "" if contraction.inside is None else contraction.inside(target)
+    if test:
+        with body.block(f"if ({test})"):
+            _store(contraction, body, target, epilogue)
+    else:
+        _store(contraction, body, target, epilogue)
+
+
+def _store(contraction: Contraction, body: Body, target: Index, epilogue: Epilogue) -> None:
     result = body.fresh("result")
     text = "sum" if contraction.start is None else contraction.start(body, target, "sum")
     source = {"float": "float32", "double": "float64"}.get(contraction.element, "int64")

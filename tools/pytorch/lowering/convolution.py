@@ -5,12 +5,14 @@ in the window: neighbouring columns are neighbours in memory, in the image and i
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from .body import Body
 from .call import Call
 from .contraction import Contraction, Operand, contracted
 from .cuda_types import cast
-from .sizes import Size, product
+from .residues import Residues, residues_of
+from .sizes import Shape, Size, product
 from .values import Guarded, Index, Value
 from .windows import Window, transposed, windows
 
@@ -24,57 +26,92 @@ def _convolution(call: Call) -> Value:
         call.refuse("needs a batch dimension")
     value, weight = call.program.at_hand(value), call.program.at_hand(weight)
     steps, paddings, dilations = (call.size_list(place, rank) for place in (3, 4, 5))
-    is_transposed = call.flag(6)
-    groups = call.size(8, "groups", 1)
     along = tuple(map(Window, weight.shape[2:], steps, paddings, dilations))
     counts = call.shape[2:]
-    patches = (transposed if is_transposed else windows)(value, along, counts, 0.0)
-    return _contracted(call, (patches, weight, bias), groups, is_transposed)
+    groups = call.size(8, "groups", 1)
+    if not call.flag(6):
+        sliding = _Sliding(windows(value, along, counts, 0.0), weight, counts, is_transposed=False)
+        return _contracted(call, sliding, bias, groups)
+    residues = residues_of(along, counts)
+    if residues is None:
+        sliding = _Sliding(transposed(value, along, counts), weight, counts, is_transposed=True)
+        return _contracted(call, sliding, bias, groups)
+    by_residue = _Sliding(
+        residues.patches(value), residues.kernels(weight), residues.places, True, residues
+    )
+    return _contracted(call, by_residue, bias, groups)
 
 
-def _contracted(
-    call: Call, operands: tuple[Value, Value, Value | None], groups: Size, is_transposed: bool
-) -> Value:
-    patches, weight, bias = operands
-    images, channels = patches.shape[:2]
-    rank = len(weight.shape) - 2
-    places, inside = call.shape[2:], weight.shape[2:]
+@dataclass(frozen=True)
+class _Sliding:
+    """What the sums of a convolution are of."""
+
+    patches: Guarded
+    """(image, channel, residues, places, taps)"""
+    weight: Value
+    """(out, in / groups, taps), or of a transposed one (in, out / groups, residues, taps)."""
+    places: Shape
+    """Of the outputs of an image, or of those of one residue."""
+    is_transposed: bool
+    residues: Residues | None = None
+
+    @property
+    def steps(self) -> Shape:
+        """The residues in each dimension; () where there are none."""
+        return () if self.residues is None else self.residues.steps
+
+    @property
+    def taps(self) -> Shape:
+        """What one output takes in each dimension."""
+        return self.patches.shape[-len(self.places) :]
+
+
+def _contracted(call: Call, sliding: _Sliding, bias: Value | None, groups: Size) -> Value:
+    images, channels = sliding.patches.shape[:2]
     taken, made = channels // groups, call.shape[1] // groups
+    steps, places, taps = sliding.steps, sliding.places, sliding.taps
 
     def kernel(body: Body, index: Index) -> Index:
-        group, row, term = index
-        channel, *within = body.split(term, (taken, *inside))
-        if is_transposed:  # (in, out / groups, ...)
-            return (_joined(body, group, taken, channel), row, *within)
+        batch, row, term = index
+        group, *residues = body.split(batch, (groups, *steps))
+        channel, *within = body.split(term, (taken, *taps))
+        if sliding.is_transposed:  # (in, out / groups, ...)
+            return (_joined(body, group, taken, channel), row, *residues, *within)
         return (_joined(body, group, made, row), channel, *within)
 
     def patch(body: Body, index: Index) -> Index:
-        group, term, column = index
-        channel, *within = body.split(term, (taken, *inside))
+        batch, term, column = index
+        group, *residues = body.split(batch, (groups, *steps))
+        channel, *within = body.split(term, (taken, *taps))
         image, *place = body.split(column, (images, *places))
-        return (image, _joined(body, group, taken, channel), *place, *within)
+        return (image, _joined(body, group, taken, channel), *residues, *place, *within)
 
     def target(body: Body, index: Index) -> Index:
-        group, row, column = index
+        batch, row, column = index
+        group, *residues = body.split(batch, (groups, *steps))
         image, *place = body.split(column, (images, *places))
+        if sliding.residues is not None:
+            place = list(sliding.residues.outputs(body, residues, place))
         return (image, _joined(body, group, made, row), *place)
+
+    def inside(index: Index) -> str:
+        return "" if sliding.residues is None else sliding.residues.inside(index[2:])
 
     def start(body: Body, index: Index, total: str) -> str:
         assert bias is not None
         return f"{total} + {cast(bias.at(body, (index[1],)), bias.dtype, call.dtype)}"
 
-    del rank
-    assert isinstance(patches, Guarded)
     contraction = Contraction(
-        batch=groups,
+        batch=product((groups, *steps)),
         rows=made,
         columns=product((images, *places)),
-        terms=product((taken, *inside)),
-        left=Operand(weight, kernel, not is_transposed),
-        right=Operand(patches, patch, False),
+        terms=product((taken, *taps)),
+        left=Operand(sliding.weight, kernel, not sliding.is_transposed),
+        right=Operand(sliding.patches, patch, False),
         shape=call.shape,
         dtype=call.dtype,
         target=target,
+        inside=inside,
         start=None if bias is None else start,
     )
     return contracted(call.program, contraction, call.node.name)

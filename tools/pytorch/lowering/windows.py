@@ -19,7 +19,9 @@ class Window:
     dilation: Size
 
 
-def windows(value: Value, along: Sequence[Window], counts: Sequence[Size], outside: float) -> Value:
+def windows(
+    value: Value, along: Sequence[Window], counts: Sequence[Size], outside: float
+) -> Guarded:
     """Return the elements under each window.
 
     Args:
@@ -68,7 +70,7 @@ def _inside(window: Window, at: str, extent: Size) -> list[str]:
 
 def transposed(
     value: Value, along: Sequence[Window], counts: Sequence[Size], outside: float = 0.0
-) -> Value:
+) -> Guarded:
     """Return what each place of a transposed convolution is computed from.
 
     Args:

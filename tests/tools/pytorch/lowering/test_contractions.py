@@ -60,7 +60,17 @@ CASES: dict[str, Case] = {
     "transposed2d_grouped": on(
         nn.ConvTranspose2d(6, 9, (3, 2), (1, 3), dilation=2, groups=3), *GROUPED
     ),
+    "transposed2d_in_tiles": on(nn.ConvTranspose2d(3, 20, 4, stride=2, padding=1), *IMAGES),
+    "transposed2d_by_group_and_residue": on(
+        nn.ConvTranspose2d(6, 9, (3, 5), (1, 3), (0, 2), (0, 1), groups=3), *GROUPED
+    ),
+    "transposed2d_with_gaps": on(nn.ConvTranspose2d(3, 8, 2, stride=3), *IMAGES),
+    "transposed2d_of_less_than_a_stride": on(nn.ConvTranspose2d(3, 8, 3, 4, padding=2), *IMAGES),
     "transposed3d": on(nn.ConvTranspose3d(2, 4, 3, stride=2), *VOLUMES),
+    "transposed3d_in_tiles": on(nn.ConvTranspose3d(2, 17, 3, 2, 1, output_padding=1), *VOLUMES),
+    "a_transposed_epilogue": on(
+        nn.Sequential(nn.ConvTranspose2d(3, 8, 3, 2, 1), nn.ReLU(), nn.AvgPool2d(2)), *IMAGES
+    ),
     "an_epilogue": on(
         nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 1)), *IMAGES
     ),
@@ -73,5 +83,6 @@ def test_contractions_agree_with_pytorch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tile", [32, 128])
 def test_tiles_of_every_size_agree_with_pytorch(tile: int, tmp_path: Path) -> None:
-    cases = {name: CASES[name] for name in ("mm", "bmm", "conv2d_in_tiles", "transposed1d")}
+    names = ("mm", "bmm", "conv2d_in_tiles", "transposed1d", "transposed2d_in_tiles")
+    cases = {name: CASES[name] for name in names}
     assert differences(cases, tmp_path, {"TILE": tile, "TILE_K": 8, "BLOCK": 128}) == {}

@@ -11,7 +11,13 @@ from threading import Condition
 
 from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.status import Status
-from kopt.tools.devices.device import Device, ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.devices.device import (
+    Device,
+    ExecutionOutcome,
+    ExecutionRequest,
+    Program,
+    is_simulator,
+)
 
 
 class RunNotNeeded(Exception):
@@ -40,7 +46,7 @@ class OrderedDevice:
     @contextmanager
     def turn(self, number: int) -> Generator[None]:
         """Have a GPU inside the `with`, once all runs before have had it or are over."""
-        if self.device.gpu is None:
+        if is_simulator(self.device):
             yield
             return
         with self._changed:

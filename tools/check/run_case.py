@@ -18,7 +18,13 @@ import numpy.typing as npt
 from kopt.kernels.check_result import Mismatch, TensorAccuracy
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
-from kopt.tools.devices.device import Device, ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.devices.device import (
+    Device,
+    ExecutionOutcome,
+    ExecutionRequest,
+    Program,
+    is_simulator,
+)
 
 from .accuracy import measure_accuracy, on_inputs
 from .case_data import CaseData
@@ -203,7 +209,7 @@ def explain_early_read(
     Executes once more, if the first launch is a dependent one and the device a GPU.
     """
     launches = request.program.plan.launches
-    if device.gpu is None or not launches or not launches[0].pdl:
+    if is_simulator(device) or not launches or not launches[0].pdl:
         return None
     outcome = device.execute(replace(request, late_inputs=False))
     if outcome.status is not Status.PASSED:

@@ -21,7 +21,7 @@ from kopt.kernels.record import Diagnostic
 from kopt.kernels.source_screen import screen_source
 from kopt.kernels.status import Status
 from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
-from kopt.tools.devices.device import Device, ExecutionOutcome, Program
+from kopt.tools.devices.device import Device, ExecutionOutcome, Program, is_simulator
 
 from .cases import HIDDEN_SEEDS, Seeds, plan_cases, without_known
 from .hidden_seeds import draw_hidden_seeds
@@ -156,7 +156,7 @@ def _batches(
     named = without_known(problem, planned, request.case.workload)
     drawn = draw_hidden_shapes(request.case, compiled, gpu, named, regimes)
     every = CheckPlans(drawn.case, {**plans.plans, **drawn.plans})
-    final = every.final(drawn.compiled, gpu, simulated=device.gpu is None)
+    final = every.final(drawn.compiled, gpu, simulated=is_simulator(device))
     batch = CaseBatch(
         case=drawn.case,
         plans=final,
@@ -165,6 +165,6 @@ def _batches(
         progress=request.progress,
         arch=request.arch,
     )
-    if not is_full or device.gpu is None:
+    if not is_full or is_simulator(device):
         return batch, None
     return batch, replace(batch, plans=every.final(drawn.compiled, gpu, simulated=True))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from kopt.config.errors import ToolError
 from kopt.kernels.problem import Problem, Workload
-from kopt.tools.devices.device import Device
+from kopt.tools.devices.device import Device, is_simulator
 
 from .request import CheckPlans, CheckRequest
 
@@ -66,4 +66,4 @@ def _planned(plans: CheckPlans) -> tuple[Workload, ...]:
 
 
 def _is_passed_over(workload: Workload, device: Device) -> bool:
-    return device.gpu is None and workload.use == "time"
+    return is_simulator(device) and workload.use == "time"

@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy.typing as npt
 
+from kopt.config.device_names import is_simulated
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import DEFAULT_ARCH
 from kopt.kernels.candidate import Candidate
@@ -98,6 +99,11 @@ class Device(Protocol):
     def execute(self, request: ExecutionRequest) -> ExecutionOutcome:
         """Run the plan once; a candidate's failure comes back as a status, never raised."""
         ...
+
+
+def is_simulator(device: Device) -> bool:
+    """Return whether `device` is a simulator, also where it stands for one GPU."""
+    return device.gpu is None or is_simulated(device.name)
 
 
 class SimulatedDevice(Device, Protocol):

@@ -25,7 +25,13 @@ from kopt.kernels.problem_loader import find_kernel
 from kopt.kernels.status import Status
 from kopt.tools.check.stage import CheckRequest, check_candidate
 from kopt.tools.cuda.compile_job import Compiler
-from kopt.tools.devices.device import Device, ExecutionOutcome, ExecutionRequest, Program
+from kopt.tools.devices.device import (
+    Device,
+    ExecutionOutcome,
+    ExecutionRequest,
+    Program,
+    is_simulator,
+)
 
 SAMPLES = Path(__file__).parent / "samples"
 """The samples of this package, and `problems/` with the problems that only they have."""
@@ -135,9 +141,9 @@ def check_sample(
     """
     problem, workload = find_kernel(sample.kernel, sample.path.parent / "problems")
     case = Case(problem, workload, read_candidate(sample.path))
-    limit_s = sample.timeout_s or (None if device.gpu is None else _GPU_LIMIT_S)
+    limit_s = sample.timeout_s or (None if is_simulator(device) else _GPU_LIMIT_S)
     if limit_s is not None:
         device = _Hurried(device, limit_s)
-    level = sample.level if device.gpu is None else "full"
+    level = sample.level if is_simulator(device) else "full"
     request = CheckRequest(case, level, compiler=compiler, arch=sample.arch_instead_of(arch))
     return check_candidate(request, device, settings)

@@ -12,7 +12,7 @@ from kopt.config.thread_pool import thread_pool
 from kopt.config.time_left import TimeLeft
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.status import Status
-from kopt.tools.devices.device import Device
+from kopt.tools.devices.device import Device, is_simulator
 from kopt.tools.facts.check_facts import check_summary
 
 from .result import SampleResult, SelftestResult, outcome_of
@@ -48,7 +48,9 @@ def run_selftest(
         SetupError: No compiler, or KOPT_HOME cannot be written.
         InfraError: The device failed, not a sample.
     """
-    taken = [one for one in request.samples if device.gpu is None or _is_of_gpu(one, request.arch)]
+    taken = [
+        one for one in request.samples if is_simulator(device) or _is_of_gpu(one, request.arch)
+    ]
     result = SelftestResult(
         device=device.name,
         arch=request.arch,

@@ -61,6 +61,14 @@ def test_the_simulator_runs_what_is_there_to_be_checked(result: CheckResult) -> 
     assert result.passed_over == ("b64xh64",)
 
 
+def test_a_simulator_that_stands_for_a_gpu_is_still_one(
+    request_: CheckRequest, tmp_path: Path
+) -> None:
+    device = NumpyDevice(name="sim:H200", gpu=gpu_for_arch("sm_90a"))
+    found = check_candidate(request_, device, Settings(home=tmp_path / "home"))
+    assert (found.status, found.passed_over) == (Status.PASSED, ("b64xh64",))
+
+
 def test_every_text_of_a_check_names_what_was_passed_over(result: CheckResult) -> None:
     screen = Console(file=io.StringIO(), width=200)
     for part in check_view("mine.cu", result):

@@ -265,43 +265,6 @@ def test_outputs_may_depend_on_inputs_of_their_own(tmp_path: Path) -> None:
     assert _imported(tmp_path, text).warnings == ()
 
 
-SQUARE = (
-    HEAD
-    + """N = 4096
-
-class Model(nn.Module):
-    def forward(self, a, b):
-        return a @ b
-
-def get_inputs():
-    return [torch.rand(N, N), torch.rand(N, N)]
-"""
-)
-
-
-def test_rows_of_a_square_product_are_told_from_its_columns(tmp_path: Path) -> None:
-    problem = load_problem(Path(_imported(tmp_path, SQUARE).folder))
-    assert problem.row_axis == "B"
-    assert [tensor.shape for tensor in problem.tensors] == [("B", "C"), ("C", "C"), ("B", "C")]
-    assert [dict(one.axes) for one in problem.workloads] == [
-        {"B": 128, "C": 128},
-        {"B": 4096, "C": 4096},
-    ]
-
-
-def test_a_product_of_columns_has_no_rows(tmp_path: Path) -> None:
-    assert _imported(tmp_path, SQUARE.replace("a @ b", "a.T @ b")).row_axis is None
-
-
-def test_a_batch_norm_has_no_rows_in_training_and_rows_in_use(tmp_path: Path) -> None:
-    text = SOURCES["groups"].replace("nn.GroupNorm(groups, outside)", "nn.BatchNorm1d(outside)")
-    for place, mode in (("a", "as-is"), ("b", "eval")):
-        (tmp_path / place).mkdir()
-        chosen: Mode = "eval" if mode == "eval" else "as-is"
-        result = _imported(tmp_path / place, text, mode=chosen)
-        assert result.row_axis == (None if mode == "as-is" else "B")
-
-
 def test_a_change_of_graph_json_is_noticed(tmp_path: Path) -> None:
     folder = Path(_imported(tmp_path, SOURCES["relu"]).folder)
     path = folder / "graph.json"

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from .body import Body
 from .call import Call
-from .contraction import Contraction, Operand, contracted
+from .contraction import Contraction, Operand
+from .contraction_kernels import contracted
 from .cuda_types import cast
 from .residues import Residues, residues_of
 from .sizes import Shape, Size, product
@@ -86,6 +87,15 @@ def _contracted(call: Call, sliding: _Sliding, bias: Value | None, groups: Size)
         image, *place = body.split(column, (images, *places))
         return (image, _joined(body, group, taken, channel), *residues, *place, *within)
 
+    def kernel_ahead(body: Body, index: Index) -> None:
+        batch, _, term = index
+        _ = body.split(batch, (groups, *steps)), body.split(term, (taken, *taps)) if term else ()
+
+    def patch_ahead(body: Body, index: Index) -> None:
+        batch, _, column = index
+        _ = body.split(batch, (groups, *steps))
+        _ = body.split(column, (images, *places)) if column else ()
+
     def target(body: Body, index: Index) -> Index:
         batch, row, column = index
         group, *residues = body.split(batch, (groups, *steps))
@@ -106,8 +116,8 @@ def _contracted(call: Call, sliding: _Sliding, bias: Value | None, groups: Size)
         rows=made,
         columns=product((images, *places)),
         terms=product((taken, *taps)),
-        left=Operand(sliding.weight, kernel, not sliding.is_transposed),
-        right=Operand(sliding.patches, patch, False),
+        left=Operand(sliding.weight, kernel, not sliding.is_transposed, kernel_ahead),
+        right=Operand(sliding.patches, patch, False, patch_ahead),
         shape=call.shape,
         dtype=call.dtype,
         target=target,

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 
 from .body import Body
 from .call import Call
-from .contraction import Contraction, Operand, contracted
+from .contraction import Contraction, Operand
+from .contraction_kernels import contracted
 from .cuda_types import cast, computed, number
 from .folds import SUM
 from .reduction import Reduction

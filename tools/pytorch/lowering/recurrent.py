@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from .body import Body
 from .buffers import Buffer, Grid
 from .call import Call
-from .contraction import Contraction, Operand, contracted
+from .contraction import Contraction, Operand
+from .contraction_kernels import contracted
 from .cuda_types import cast, computed, stored
 from .joined import Joined
 from .sizes import ONE, Shape, Size, literal, product

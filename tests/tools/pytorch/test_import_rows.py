@@ -1,0 +1,61 @@
+"""Which functions have rows, as their import finds out."""
+
+from pathlib import Path
+
+import pytest
+
+from kopt.config.callbacks import ignore
+from kopt.kernels.problem_loader import load_problem
+from kopt.tools.pytorch.importing.child import export
+from kopt.tools.pytorch.importing.request import ExportRequest, Mode
+from kopt.tools.pytorch.importing.stage import ImportRequest, ImportResult, write_problem
+from support.torch_sources import HEAD, SOURCES
+
+pytestmark = pytest.mark.slow  # torch.export: 10 s for the first of a process, 1 to 3 s for others
+
+
+def _imported(tmp_path: Path, text: str, name: str = "task", mode: Mode = "as-is") -> ImportResult:
+    source, work = tmp_path / f"{name}.py", tmp_path / "work"
+    source.write_text(text, "utf-8")
+    work.mkdir()
+    request = ExportRequest(source=str(source), mode=mode)
+    exported = export(request, work, ignore)
+    place = tmp_path / "problems" / name
+    return write_problem(ImportRequest(request, place.parent, name), exported, work, place)
+
+
+SQUARE = (
+    HEAD
+    + """N = 4096
+
+class Model(nn.Module):
+    def forward(self, a, b):
+        return a @ b
+
+def get_inputs():
+    return [torch.rand(N, N), torch.rand(N, N)]
+"""
+)
+
+
+def test_rows_of_a_square_product_are_told_from_its_columns(tmp_path: Path) -> None:
+    problem = load_problem(Path(_imported(tmp_path, SQUARE).folder))
+    assert problem.row_axis == "B"
+    assert [tensor.shape for tensor in problem.tensors] == [("B", "C"), ("C", "C"), ("B", "C")]
+    assert [dict(one.axes) for one in problem.workloads] == [
+        {"B": 128, "C": 128},
+        {"B": 4096, "C": 4096},
+    ]
+
+
+def test_a_product_of_columns_has_no_rows(tmp_path: Path) -> None:
+    assert _imported(tmp_path, SQUARE.replace("a @ b", "a.T @ b")).row_axis is None
+
+
+def test_a_batch_norm_has_no_rows_in_training_and_rows_in_use(tmp_path: Path) -> None:
+    text = SOURCES["groups"].replace("nn.GroupNorm(groups, outside)", "nn.BatchNorm1d(outside)")
+    for place, mode in (("a", "as-is"), ("b", "eval")):
+        (tmp_path / place).mkdir()
+        chosen: Mode = "eval" if mode == "eval" else "as-is"
+        result = _imported(tmp_path / place, text, mode=chosen)
+        assert result.row_axis == (None if mode == "as-is" else "B")

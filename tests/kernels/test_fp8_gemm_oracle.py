@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
@@ -98,6 +99,7 @@ def _without_first_block(c: ScaledCodes) -> ScaledCodes:
     return ScaledCodes(c.x[:, 128:], c.weight[:, 128:], c.x_scale[1:], c.weight_scale[1:])
 
 
+@lru_cache(maxsize=16)
 def _case(depth: int, regime: str = "normal", rows: int = 5, columns: int = 320) -> CaseData:
     workload = workload_of(GEMM, {"M": rows, "N": columns, "K": depth})
     return make_case_data(CaseKey(GEMM, workload, 5, regime))

@@ -1,6 +1,7 @@
 // Runs kernels on the CPU one thread after another, without any check: the values only.
 // A block whose kernel has a barrier runs its threads as coroutines (ucontext), switched there.
 #pragma once
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <bit>
@@ -32,23 +33,37 @@ struct Place {
 inline Place thread, block, block_size, grid_size;
 
 constexpr int STACK_BYTES = 64 << 10;
-inline ucontext_t host;
 inline ucontext_t fibers[1024];
 inline bool is_done[1024];
 inline int running;
 inline void (*entry)(void**);
 inline void** values;
 
-inline void others_turn() { swapcontext(&fibers[running], &host); }
+// What a thread goes on with: swapcontext asks the kernel for a signal mask at every switch.
+inline jmp_buf resumed[1024], host_resumed;
 
+inline void others_turn() {
+  if (!_setjmp(resumed[running])) _longjmp(host_resumed, 1);
+}
+
+// The fewest barriers that a thread which is not done has reached, and how many have no more.
+inline int fewest, with_fewest;
 inline int threads_of_block, barriers[1024];
+
+inline void find_fewest() {
+  fewest = std::numeric_limits<int>::max();
+  for (int t = 0; t < threads_of_block; ++t) {
+    if (is_done[t] || barriers[t] > fewest) continue;
+    if (barriers[t] < fewest) with_fewest = 0;
+    fewest = barriers[t];
+    ++with_fewest;
+  }
+}
 
 inline void barrier() {
   const int own = ++barriers[running];
-  const auto is_behind = [&](int t) { return !is_done[t] && barriers[t] < own; };
-  for (int t = 0; t < threads_of_block; ++t) {
-    while (is_behind(t)) others_turn();
-  }
+  if (own == fewest + 1 && --with_fewest == 0) find_fewest();
+  while (fewest < own) others_turn();
 }
 
 struct Shuffle {
@@ -81,6 +96,17 @@ inline unsigned shfl_xor(unsigned mask, unsigned value, int distance) {
 inline void fiber_main() {
   entry(values);
   is_done[running] = true;
+  if (barriers[running] == fewest && --with_fewest == 0) find_fewest();
+  _longjmp(host_resumed, 1);
+}
+
+// A thread's first turn starts it on its own stack, later ones go on where it waits.
+inline void give_turn(int t, bool is_first) {
+  running = t;
+  thread.x = t;
+  if (_setjmp(host_resumed)) return;
+  if (!is_first) _longjmp(resumed[t], 1);
+  setcontext(&fibers[t]);
 }
 
 inline void run_with_barriers(int threads) {
@@ -90,19 +116,19 @@ inline void run_with_barriers(int threads) {
     getcontext(&fibers[t]);
     fibers[t].uc_stack.ss_sp = stacks.data() + size_t(t) * STACK_BYTES;
     fibers[t].uc_stack.ss_size = STACK_BYTES;
-    fibers[t].uc_link = &host;
+    fibers[t].uc_link = nullptr;
     makecontext(&fibers[t], fiber_main, 0);
     is_done[t] = false;
     barriers[t] = 0;
     shuffles[t].clear();
   }
-  for (bool is_any = true; is_any;) {
+  find_fewest();
+  bool is_first = true;
+  for (bool is_any = true; is_any; is_first = false) {
     is_any = false;
     for (int t = 0; t < threads; ++t) {
       if (is_done[t]) continue;
-      running = t;
-      thread.x = t;
-      swapcontext(&host, &fibers[t]);
+      give_turn(t, is_first);
       is_any = true;
     }
   }

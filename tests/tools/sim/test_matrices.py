@@ -1,6 +1,5 @@
 """Matrix instructions give on the simulator what the PTX ISA says of them."""
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +7,9 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.status import Status
-from kopt.tools.cuda.toolchain import find_toolchain
 from kopt.tools.sim.ptx.lowering import lower_ptx
 from kopt.tools.sim.refusals import explain_assembly
+from support.cuda_sources import assert_nvcc_takes
 from support.intrinsic_files import DOCS, cards_of
 from support.matrix_rows import MATRIX_ROWS
 from support.mma_rows import MMA_ROWS
@@ -100,9 +99,7 @@ def test_other_forms_are_left_and_refused(changed: tuple[str, str]) -> None:
 
 
 def test_nvcc_takes_every_row(settings: Settings, tmp_path: Path) -> None:
-    (tmp_path / "rows.cu").write_text(warp_case(ROWS).source, "utf-8")
-    words = [str(find_toolchain(settings).nvcc), "-arch=sm_90a", "-cubin", "-o", "rows.cubin"]
-    subprocess.run([*words, "rows.cu"], cwd=tmp_path, check=True)
+    assert_nvcc_takes(warp_case(ROWS).source, "sm_90a", tmp_path, settings)
 
 
 def test_examples_of_the_cards_run_but_for_those_of_few_gpus() -> None:

@@ -1,6 +1,5 @@
 """Producers and consumers in hand-written PTX: mbarriers, bulk copies, addresses, votes."""
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.status import Status
-from kopt.tools.cuda.toolchain import find_toolchain
+from support.cuda_sources import assert_nvcc_takes
 from support.pipeline_cases import (
     ADDRESSES,
     PIPELINE,
@@ -102,7 +101,5 @@ def test_arrival_of_copies_that_is_not_counted_never_completes(sim: Sim) -> None
 
 
 def test_nvcc_takes_every_source(settings: Settings, tmp_path: Path) -> None:
-    for number, source in enumerate(dict.fromkeys(one.case.source for one in PIPELINE_CASES)):
-        (tmp_path / f"{number}.cu").write_text(source, "utf-8")
-        words = [str(find_toolchain(settings).nvcc), "-arch=sm_90a", "-cubin", f"{number}.cu"]
-        subprocess.run(words, cwd=tmp_path, check=True)
+    for source in dict.fromkeys(one.case.source for one in PIPELINE_CASES):
+        assert_nvcc_takes(source, "sm_90a", tmp_path, settings)

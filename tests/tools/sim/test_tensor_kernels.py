@@ -1,6 +1,5 @@
 """A whole kernel as people write them for sm_100a: TMA, mbarriers, tcgen05, an epilogue."""
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.status import Status
-from kopt.tools.cuda.toolchain import find_toolchain
+from support.cuda_sources import assert_nvcc_takes
 from support.sim_run import Sim
 from support.tensor_kernels import (
     AFTER,
@@ -69,6 +68,4 @@ def test_stage_that_the_other_block_was_not_told_of_is_overwritten_too_early(sim
     "source", [KERNEL, GEMM, CLUSTER_GEMM], ids=["one product", "gemm", "cluster"]
 )
 def test_nvcc_takes_the_kernels(source: str, settings: Settings, tmp_path: Path) -> None:
-    (tmp_path / "kernel.cu").write_text(source, "utf-8")
-    words = [str(find_toolchain(settings).nvcc), "-arch=sm_100a", "-std=c++20", "-cubin"]
-    subprocess.run([*words, "-o", "kernel.cubin", "kernel.cu"], cwd=tmp_path, check=True)
+    assert_nvcc_takes(source, "sm_100a", tmp_path, settings)

@@ -1,13 +1,12 @@
 """tcgen05.ld and .st give on the simulator what the PTX ISA says of each shape."""
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.cuda.toolchain import find_toolchain
+from support.cuda_sources import assert_nvcc_takes
 from support.sim_run import Array, Sim
 from support.tensor_moves import MOVE_ROWS, TensorMoveRow, move_results, moves_case
 
@@ -31,6 +30,4 @@ def test_move_gives_what_the_isa_says(row: TensorMoveRow, results: dict[str, Arr
 
 
 def test_nvcc_takes_every_row(settings: Settings, tmp_path: Path) -> None:
-    (tmp_path / "rows.cu").write_text(moves_case(MOVE_ROWS).source, "utf-8")
-    words = [str(find_toolchain(settings).nvcc), "-arch=sm_100a", "-cubin", "-o", "rows.cubin"]
-    subprocess.run([*words, "rows.cu"], cwd=tmp_path, check=True)
+    assert_nvcc_takes(moves_case(MOVE_ROWS).source, "sm_100a", tmp_path, settings)

@@ -1,13 +1,12 @@
 """tcgen05.mma gives on the simulator what the PTX ISA says of each kind and layout."""
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.cuda.toolchain import find_toolchain
+from support.cuda_sources import assert_nvcc_takes
 from support.sim_run import Array, Sim
 from support.tensor_products import (
     PRODUCT_ROWS,
@@ -37,6 +36,4 @@ def test_product_gives_what_the_isa_says(row: TensorProductRow, results: dict[st
 
 
 def test_nvcc_takes_every_row(settings: Settings, tmp_path: Path) -> None:
-    (tmp_path / "rows.cu").write_text(products_case(PRODUCT_ROWS).source, "utf-8")
-    words = [str(find_toolchain(settings).nvcc), "-arch=sm_100a", "-cubin", "-o", "rows.cubin"]
-    subprocess.run([*words, "rows.cu"], cwd=tmp_path, check=True)
+    assert_nvcc_takes(products_case(PRODUCT_ROWS).source, "sm_100a", tmp_path, settings)

@@ -1,6 +1,5 @@
 """tcgen05.mma with scales, and tcgen05.cp, give on the simulator what the PTX ISA says."""
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.status import Status
-from kopt.tools.cuda.toolchain import find_toolchain
+from support.cuda_sources import assert_nvcc_takes
 from support.sim_run import Sim, SimCase
 from support.tensor_kernels import AFTER, ALLOC, FREE, PROXY, WAIT_LOADS, WORDS
 from support.tensor_scaled import COPY_ROWS, SCALED_ROWS, scaled_case, scaled_results
@@ -30,9 +29,7 @@ def test_copies_bring_rows_to_the_lanes_that_the_isa_says(sim: Sim) -> None:
 
 def test_nvcc_takes_every_row(settings: Settings, tmp_path: Path) -> None:
     case = scaled_case((*SCALED_ROWS, *COPY_ROWS))
-    (tmp_path / "rows.cu").write_text(case.source, "utf-8")
-    words = [str(find_toolchain(settings).nvcc), "-arch=sm_100a", "-cubin", "-o", "rows.cubin"]
-    subprocess.run([*words, "rows.cu"], cwd=tmp_path, check=True)
+    assert_nvcc_takes(case.source, "sm_100a", tmp_path, settings)
 
 
 COPY_A = "copy(d + 32, rows_of_16(scales_a));"

@@ -1,6 +1,5 @@
 """Whole kernels as people write them for sm_90a: roles of warpgroups, TMA, wgmma, and attention."""
 
-import subprocess
 from pathlib import Path
 
 import ml_dtypes
@@ -9,7 +8,7 @@ import pytest
 
 from kopt.config.settings import Settings
 from kopt.kernels.status import Status
-from kopt.tools.cuda.toolchain import find_toolchain
+from support.cuda_sources import assert_nvcc_takes
 from support.sim_run import Sim
 from support.warpgroup_kernels import ATTENTION, CLUSTER_GEMM, GEMM, attention_case, gemm_case
 
@@ -54,6 +53,4 @@ def test_attention_whose_weights_stay_in_registers_is_right(sim: Sim) -> None:
     "source", [GEMM, CLUSTER_GEMM, ATTENTION], ids=["block", "cluster", "attention"]
 )
 def test_nvcc_takes_the_kernels(source: str, settings: Settings, tmp_path: Path) -> None:
-    (tmp_path / "kernel.cu").write_text(source, "utf-8")
-    words = [str(find_toolchain(settings).nvcc), "-arch=sm_90a", "-std=c++20", "-cubin"]
-    subprocess.run([*words, "-o", "kernel.cubin", "kernel.cu"], cwd=tmp_path, check=True)
+    assert_nvcc_takes(source, "sm_90a", tmp_path, settings)

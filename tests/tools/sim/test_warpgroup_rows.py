@@ -1,12 +1,11 @@
 """wgmma.mma_async gives on the simulator what the PTX ISA says of each form and layout."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from kopt.config.settings import Settings
-from kopt.tools.cuda.toolchain import find_toolchain
+from support.cuda_sources import assert_nvcc_takes
 from support.sim_run import Array, Sim
 from support.warpgroup_rows import (
     WARPGROUP_ROWS,
@@ -36,6 +35,4 @@ def test_product_gives_what_the_isa_says(row: WarpgroupRow, results: dict[str, A
 
 
 def test_nvcc_takes_every_row(settings: Settings, tmp_path: Path) -> None:
-    (tmp_path / "rows.cu").write_text(warpgroup_case(WARPGROUP_ROWS).source, "utf-8")
-    words = [str(find_toolchain(settings).nvcc), "-arch=sm_90a", "-cubin", "-o", "rows.cubin"]
-    subprocess.run([*words, "rows.cu"], cwd=tmp_path, check=True)
+    assert_nvcc_takes(warpgroup_case(WARPGROUP_ROWS).source, "sm_90a", tmp_path, settings)

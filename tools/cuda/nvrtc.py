@@ -55,12 +55,31 @@ using ::intptr_t; using ::uintptr_t;
 }
 """
 _BUILT_IN = "#pragma once\n"
+# glibc's values, of the same types. nvcc includes <math.h> in front of every source: so is this.
+_MATH = """#pragma once
+#define INFINITY (__builtin_bit_cast(float, 0x7f800000))
+#define NAN (__builtin_bit_cast(float, 0x7fc00000))
+#define HUGE_VALF INFINITY
+#define HUGE_VAL (__builtin_bit_cast(double, 0x7ff0000000000000))
+#define M_PI 3.14159265358979323846
+"""
+# What kernels take of the driver's header, which NVRTC cannot read: it declares host functions.
+# Source: CUtensorMap in <cuda.h> of CUDA 12 and 13.
+_TENSOR_MAP = """#pragma once
+#include "cstdint"
+typedef uint32_t cuuint32_t;
+typedef uint64_t cuuint64_t;
+typedef struct CUtensorMap_st {
+  alignas(__CUDACC_VER_MAJOR__ < 13 ? 64 : 128) cuuint64_t opaque[16];
+} CUtensorMap;
+"""
 
 _HEADERS = {
-    "cmath": _BUILT_IN,
+    "cmath": '#include "math.h"\n',
     "cstddef": _BUILT_IN,
     "cstdint": _INTEGERS,
-    "math.h": _BUILT_IN,
+    "cuda.h": _TENSOR_MAP,
+    "math.h": _MATH,
     "stddef.h": _BUILT_IN,
     "stdint.h": '#include "cstdint"\n',
 }
@@ -241,6 +260,7 @@ def nvrtc_options(job: CompileJob, folders: list[str]) -> list[str]:
         f"-arch={job.arch}",
         "-std=c++20",
         _GROUPS_ALONE,
+        "--pre-include=math.h",
         *(["--use_fast_math"] if job.fast_math else []),
         *([f"--maxrregcount={job.max_registers}"] if job.max_registers is not None else []),
         "--ptxas-options=-v",

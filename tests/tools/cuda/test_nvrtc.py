@@ -35,6 +35,25 @@ extern "C" __global__ void k(float* o) {
   o[threadIdx.x] = cg::reduce(warp, o[threadIdx.x], cg::plus<float>());
 }
 """
+NUMBERS = """
+constexpr float least = -INFINITY;
+extern "C" __global__ void k(float* o, double* p) {
+  o[0] = least;
+  o[1] = NAN;
+  o[2] = HUGE_VALF;
+  p[0] = HUGE_VAL * p[1];
+  p[2] = M_PI * p[3];
+  p[4] = sizeof(INFINITY) + sizeof(NAN);
+}
+"""
+TENSOR_MAP = """
+#include <cuda.h>
+extern "C" __global__ void k(const float* x, const __grid_constant__ CUtensorMap map, int n,
+                             unsigned long long* o) {
+  o[0] = reinterpret_cast<unsigned long long>(&map) + sizeof(map) + alignof(CUtensorMap) + n;
+  o[1] = map.opaque[3] + sizeof(cuuint32_t) + sizeof(cuuint64_t) + (x != nullptr);
+}
+"""
 
 
 def machine_code(outcome: UnitOutcome) -> dict[str, bytes]:
@@ -64,6 +83,24 @@ def test_cooperative_groups_mean_the_same_to_nvrtc(
     slow, fast = compile_unit(job(source), nvcc), compile_unit(job(source), nvrtc)
     assert fast.unit.toolchain.compiler == "nvrtc"
     assert machine_code(fast) == machine_code(slow)
+
+
+@pytest.mark.parametrize("source", [NUMBERS, TENSOR_MAP], ids=["numbers", "tensor map"])
+def test_what_nvcc_takes_of_host_headers_means_the_same_to_nvrtc(
+    nvcc: CompileContext, nvrtc: CompileContext, source: str
+) -> None:
+    slow, fast = compile_unit(job(source), nvcc), compile_unit(job(source), nvrtc)
+    assert fast.unit.toolchain.compiler == "nvrtc"
+    assert machine_code(fast) == machine_code(slow)
+    assert fast.unit.kernels == slow.unit.kernels
+
+
+def test_what_else_the_driver_s_header_declares_goes_to_nvcc(nvrtc: CompileContext) -> None:
+    source = """#include <cuda.h>
+extern "C" __global__ void k(int* o) { o[0] = CUDA_ERROR_INVALID_VALUE; }
+"""
+    unit = compile_unit(job(source), nvrtc).unit
+    assert (unit.status, unit.toolchain.compiler) == (Status.PASSED, "nvcc")
 
 
 def test_atomics_of_libcu_that_groups_would_bring_go_to_nvcc(nvrtc: CompileContext) -> None:

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.slow  # compiles exports
 
 
 def with_code(added: str) -> ExportedKernel:
-    """Return a sound sample with `added` behind its own code."""
-    exported = exported_sample("good_variants_by_shape")
+    """Return a sound sample, which has one build, with `added` behind its own code."""
+    exported = exported_sample("good_scalar")
     source = f"{exported.candidate.source}\n{added}\n"
     return replace(exported, candidate=Candidate(source, "mine.cu"))
 

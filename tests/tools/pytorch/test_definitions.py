@@ -17,7 +17,7 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
 from kopt.kernels.dtypes import numpy_dtype
 from kopt.kernels.layouts import to_sf_128x4
-from kopt.kernels.problem import Problem, Workload, tensor_shape
+from kopt.kernels.problem import Problem, Workload, make_workload, tensor_shape
 from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.status import Status
 from kopt.tools.check.case_data import CaseKey, make_case_data
@@ -45,10 +45,18 @@ def _kernels(problem: Problem, arch: str = "sm_90a") -> GeneratedKernels:
     return found
 
 
+FEWER_ROWS = {"silu_mul_fp4quant": 9, "silu_mul_fp4quant_linear": 9}
+"""Rows of each expert, where the only workload has 256: 15 million elements take 9 s."""
+
+
 def _smallest(problem: Problem) -> Workload:
-    """Return the workload with the fewest elements that a check runs."""
+    """Return the workload with the fewest elements that a check runs, or one with fewer rows."""
     checked = [one for one in problem.workloads if one.use != "time"]
-    return min(checked, key=lambda one: sum(one.axes.values()))
+    smallest = min(checked, key=lambda one: sum(one.axes.values()))
+    if problem.name not in FEWER_ROWS:
+        return smallest
+    own = {name: smallest.axes[name] for name in problem.variable_axes}
+    return make_workload(problem, own | {"M": FEWER_ROWS[problem.name]})
 
 
 def test_every_packaged_problem_has_a_definition_unless_its_tables_say_how_long_sums_are() -> None:

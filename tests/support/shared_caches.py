@@ -22,6 +22,17 @@ def share_caches(home: Path, caches: Path, names: tuple[str, ...] = _SHARED) -> 
     return home
 
 
+def share_far_code(home: Path, caches: Path) -> Path:
+    """Return `home` of another machine, where kopt's code lies that any test has sent.
+
+    An archive of the code is made, sent and unpacked, and Python compiles it, in two seconds.
+    """
+    (caches / "far-code").mkdir(parents=True, exist_ok=True)
+    (home / "remote").mkdir(parents=True)
+    (home / "remote" / "code").symlink_to(caches / "far-code")
+    return home
+
+
 def copy_toolset(caches: Path, home: Path) -> Path:
     """Return `home`, whose caches are its own and have the simulator's parts from the start.
 

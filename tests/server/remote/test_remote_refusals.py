@@ -48,7 +48,11 @@ def test_a_key_that_is_refused(kopt: Kopt, box: StandInSsh, reference: Path) -> 
 
 
 def test_a_python_without_the_modules(
-    kopt: Kopt, box: StandInSsh, reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kopt: Kopt,
+    unvisited_box: StandInSsh,
+    reference: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     _far(tmp_path, monkeypatch, f'exec {sys.executable} -S "$@"')
     ending = kopt("check", reference, "--device", GPU)
@@ -57,7 +61,7 @@ def test_a_python_without_the_modules(
         ending.stderr
     )
     assert " -m pip install numpy pydantic pyyaml " in ending.stderr
-    assert not (box.far_home / "remote").exists()
+    assert not (unvisited_box.far_home / "remote").exists()
     doctor = kopt("doctor", "--device", GPU, "--json")
     assert doctor.code == ExitCode.MACHINE
     states = [(one["name"], one["is_present"]) for one in doctor.document["findings"]]

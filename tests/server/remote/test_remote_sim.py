@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_candidate_is_checked_there_and_the_code_goes_once(
-    kopt: Kopt, box: StandInSsh, folder: Path
+    kopt: Kopt, unvisited_box: StandInSsh, folder: Path
 ) -> None:
     first = kopt("check", folder / "reference.cu", "--device", DEVICE)
     assert first.code == ExitCode.PASSED
@@ -43,7 +43,7 @@ def test_a_candidate_is_checked_there_and_the_code_goes_once(
     assert again.code == ExitCode.PASSED
     assert "connecting to box" in again.stderr
     assert "sending" not in again.stderr
-    assert (len(box.connections), len(box.codes)) == (2, 1)
+    assert (len(unvisited_box.connections), len(unvisited_box.codes)) == (2, 1)
 
 
 def test_a_fault_is_told_with_its_line_as_from_here(
@@ -113,17 +113,17 @@ def test_a_call_that_costs_every_connection_ends(kopt: Kopt, box: StandInSsh, fo
 
 
 def test_code_that_another_kopt_has_sent_stays_beside(
-    kopt: Kopt, box: StandInSsh, folder: Path
+    kopt: Kopt, unvisited_box: StandInSsh, folder: Path
 ) -> None:
-    other = box.far_home / "remote" / "code" / "0123456789abcdef"
+    other = unvisited_box.far_home / "remote" / "code" / "0123456789abcdef"
     other.mkdir(parents=True)
     assert kopt("check", folder / "reference.cu", "--device", DEVICE).code == ExitCode.PASSED
-    assert other in box.codes
-    assert len(box.codes) == 2
+    assert other in unvisited_box.codes
+    assert len(unvisited_box.codes) == 2
 
 
 def test_two_callers_share_one_machine(
-    kopt: Kopt, box: StandInSsh, folder: Path, shared_home: Path
+    kopt: Kopt, unvisited_box: StandInSsh, folder: Path, shared_home: Path
 ) -> None:
     del kopt  # its environment
     problem = load_problem(folder)
@@ -133,7 +133,7 @@ def test_two_callers_share_one_machine(
         calls = [pool.submit(check, case, DEVICE, "full", settings=settings) for _ in range(2)]
         results = [call.result() for call in calls]
     assert [one.status for one in results] == [Status.PASSED] * 2
-    assert (len(box.connections), len(box.codes)) == (2, 1)
+    assert (len(unvisited_box.connections), len(unvisited_box.codes)) == (2, 1)
     assert settings.home == shared_home
 
 

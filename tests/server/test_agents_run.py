@@ -27,13 +27,12 @@ Play = Callable[..., tuple[Ending, FakeMessages]]
 
 
 @pytest.fixture
-def play(kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Play]:
+def play(kopt: Kopt, monkeypatch: pytest.MonkeyPatch, small_silu: Path) -> Iterator[Play]:
     """Return a function that runs `kopt run` over a small kernel with a played model."""
-    problems = write_small_silu(tmp_path / "problems")
     with ExitStack() as stack:
 
         def run(
-            model: BodyScript, *words: str, problems: Path = problems
+            model: BodyScript, *words: str, problems: Path = small_silu
         ) -> tuple[Ending, FakeMessages]:
             fake = stack.enter_context(FakeMessages(model))
             monkeypatch.setenv("KOPT_PROBLEMS", str(problems))

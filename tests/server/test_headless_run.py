@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from kopt.config.settings import Settings
 from kopt.server.exits import ExitCode
+from support.built_docs import copy_docs
 from support.command_line import Ending, Kopt
 from support.headless_clients import HeadlessClients, put_on_path
 from support.headless_stand_in import COST_USD, USAGE
 from support.shared_caches import share_caches
-from support.small_silu import KERNEL, write_small_silu
+from support.small_silu import KERNEL
 
 pytestmark = pytest.mark.slow  # whole runs with agents
 
@@ -27,13 +29,22 @@ Run = Callable[..., Ending]
 
 
 @pytest.fixture
+def own_home(
+    kopt: Kopt, tmp_path: Path, shared_home: Path, shared_caches: Path, small_silu: Path
+) -> Path:
+    """Return a state folder of the test's own, with the caches and the index of all tests."""
+    del kopt, small_silu  # the first sets its own home, the second has made the index
+    home = share_caches(tmp_path / "home", shared_caches)
+    return copy_docs(Settings(home=shared_home).docs_cache, home)
+
+
+@pytest.fixture
 def clients(
-    kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shared_caches: Path
+    own_home: Path, small_silu: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> HeadlessClients:
     """Return played clients, and no key; a small kernel is there to be searched."""
-    del kopt  # sets its own home first
-    monkeypatch.setenv("KOPT_PROBLEMS", str(write_small_silu(tmp_path / "problems")))
-    monkeypatch.setenv("KOPT_HOME", str(share_caches(tmp_path / "home", shared_caches)))
+    monkeypatch.setenv("KOPT_PROBLEMS", str(small_silu))
+    monkeypatch.setenv("KOPT_HOME", str(own_home))
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     return put_on_path(tmp_path / "clients", monkeypatch)
 

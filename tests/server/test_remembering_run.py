@@ -14,7 +14,7 @@ from kopt.server.exits import ExitCode
 from support.command_line import Ending, Kopt
 from support.fake_messages import FakeMessages
 from support.played.obedient import obedient_model
-from support.small_silu import KERNEL, write_small_silu
+from support.small_silu import KERNEL
 
 SMALL = """
 strategy: maic_rl
@@ -26,11 +26,12 @@ Run = Callable[..., Ending]
 
 
 @pytest.fixture
-def run(kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Run]:
+def run(
+    kopt: Kopt, small_silu: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Run]:
     """Return a function that runs a small search by trajectories over a small kernel."""
-    problems = write_small_silu(tmp_path / "problems")
     (tmp_path / "small.yaml").write_text(SMALL, encoding="utf-8")
-    monkeypatch.setenv("KOPT_PROBLEMS", str(problems))
+    monkeypatch.setenv("KOPT_PROBLEMS", str(small_silu))
     with ExitStack() as stack:
         fake = stack.enter_context(FakeMessages(obedient_model))
         monkeypatch.setenv("ANTHROPIC_BASE_URL", fake.url)

@@ -35,14 +35,20 @@ combine_top_k: 0
 
 
 @pytest.fixture
-def home(kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, shared_home: Path) -> Path:
+def home(
+    kopt: Kopt,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    shared_home: Path,
+    small_silu: Path,
+) -> Path:
     """Return a KOPT_HOME of its own, with the caches of all tests and a small kernel."""
     del kopt  # sets its own home first
     own = tmp_path / "home"
     own.mkdir(mode=0o700)
     (own / "cache").symlink_to(shared_home / "cache")
     monkeypatch.setenv("KOPT_HOME", str(own))
-    monkeypatch.setenv("KOPT_PROBLEMS", str(write_small_silu(tmp_path / "problems")))
+    monkeypatch.setenv("KOPT_PROBLEMS", str(small_silu))
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
     return own

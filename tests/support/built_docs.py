@@ -7,9 +7,14 @@ from kopt.config.settings import Settings
 from kopt.tools.docs.own.index import opened_own
 
 
-def build_docs(home: Path) -> Path:
-    """Return the folder of the index of a home without winners; one process builds it."""
-    settings = Settings(home=home)
+def build_docs(home: Path, problems: Path | None = None) -> Path:
+    """Return the folder of the index of a home without winners; one process builds it.
+
+    Args:
+        home: Of the index.
+        problems: Those of the user, which are in the index, too.
+    """
+    settings = Settings(home=home, problems=problems)
     with opened_own(settings):
         return settings.docs_cache
 

@@ -1,7 +1,10 @@
 """A small silu_and_mul: the problem that ships, at shapes that the simulator checks in no time."""
 
+import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
+from tempfile import mkdtemp
 
 SHIPPED = Path(__file__).parents[2] / "kernels" / "problems" / "silu_and_mul"
 KERNEL = "silu_and_mul_small_b2xh512"
@@ -30,4 +33,13 @@ def write_small_silu(problems: Path, *, is_known: bool = False) -> Path:
     )
     workloads = "".join(_WORKLOADS[:1] if is_known else _WORKLOADS)
     (folder / "problem.yaml").write_text(f"{head}workloads:\n{workloads}{_REST}")
+    return problems
+
+
+def share_small_silu(problems: Path) -> Path:
+    """Return `problems`, which `write_small_silu` has written once for all processes."""
+    if not problems.exists():
+        fresh = write_small_silu(Path(mkdtemp(dir=problems.parent)))
+        with suppress(OSError):  # another process has written it
+            os.rename(fresh, problems)
     return problems

@@ -1,10 +1,10 @@
 """NVRTC, the fast path of sweeps: mostly the same SASS as nvcc, in a fifth of the time.
 
-It has no host headers and other texts for errors, so that whatever it does not compile goes to
-nvcc, which decides. A failure is never reported from here. What it spills goes to nvcc, too, which
-may find the registers where NVRTC of the same release does not, and whose build a promotion takes.
-Measured: by 13.2.86 the machine code of all shipped kernels is equal; by 13.0.88 a kernel bounded
-to 32 registers spills 16 bytes here and none with nvcc (docs/results.md).
+It has few of the host's headers (`host_headers.py`) and other texts for errors, so that whatever it
+does not compile goes to nvcc, which decides. A failure is never reported from here. What it spills
+goes to nvcc, too, which may find the registers where NVRTC of the same release does not, and whose
+build a promotion takes. Measured: by 13.2.86 the machine code of all shipped kernels is equal; by
+13.0.88 a kernel bounded to 32 registers spills 16 bytes here and none with nvcc (docs/results.md).
 
 One sandboxed process (`nvrtc_child.py`) stays warm between compiles: it lives as long as this
 process, is started again if it ends, and serves any number of threads at once. Requests and answers
@@ -32,64 +32,8 @@ from kopt.tools.sandbox.policy import SandboxLevel, SandboxPolicy, compiler_memo
 
 from .compile_job import CompileContext, CompileJob, CompilerRun
 from .compiler_log import parse_ptxas_report
-from .include_tree import content_folder, digest_of, include_root
-
-# NVRTC has no host headers: stand-ins declare what it lacks and are empty where it has the
-# functions built in. A candidate that needs more of one goes to nvcc. The underlying types are
-# glibc's for x86_64, so that a kernel means the same under nvcc.
-_INTEGERS = """#pragma once
-typedef signed char int8_t;
-typedef short int16_t;
-typedef int int32_t;
-typedef long int64_t;
-typedef unsigned char uint8_t;
-typedef unsigned short uint16_t;
-typedef unsigned int uint32_t;
-typedef unsigned long uint64_t;
-typedef long intptr_t;
-typedef unsigned long uintptr_t;
-namespace std {
-using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t;
-using ::uint8_t; using ::uint16_t; using ::uint32_t; using ::uint64_t;
-using ::intptr_t; using ::uintptr_t;
-}
-"""
-_BUILT_IN = "#pragma once\n"
-# glibc's values, of the same types. nvcc includes <math.h> in front of every source: so is this.
-_MATH = """#pragma once
-#define INFINITY (__builtin_bit_cast(float, 0x7f800000))
-#define NAN (__builtin_bit_cast(float, 0x7fc00000))
-#define HUGE_VALF INFINITY
-#define HUGE_VAL (__builtin_bit_cast(double, 0x7ff0000000000000))
-#define M_PI 3.14159265358979323846
-"""
-# What kernels take of the driver's header, which NVRTC cannot read: it declares host functions.
-# Source: CUtensorMap in <cuda.h> of CUDA 12 and 13.
-_TENSOR_MAP = """#pragma once
-#include "cstdint"
-typedef uint32_t cuuint32_t;
-typedef uint64_t cuuint64_t;
-typedef struct CUtensorMap_st {
-  alignas(__CUDACC_VER_MAJOR__ < 13 ? 64 : 128) cuuint64_t opaque[16];
-} CUtensorMap;
-"""
-
-_HEADERS = {
-    "cmath": '#include "math.h"\n',
-    "cstddef": _BUILT_IN,
-    "cstdint": _INTEGERS,
-    "cuda.h": _TENSOR_MAP,
-    "math.h": _MATH,
-    "stddef.h": _BUILT_IN,
-    "stdint.h": '#include "cstdint"\n',
-}
-
-
-def host_header_root(settings: Settings) -> Path:
-    """Return the folder for NVRTC's -I that holds the stand-ins, made on first use."""
-    headers = {name: text.encode() for name, text in _HEADERS.items()}
-    return content_folder(settings, digest_of(headers), headers)
-
+from .host_headers import host_header_root
+from .include_tree import include_root
 
 _SCRIPT = Path(__file__).with_name("nvrtc_child.py")
 _LIFETIME_S = 24 * 3600.0

@@ -46,6 +46,30 @@ extern "C" __global__ void k(float* o, double* p) {
   p[4] = sizeof(INFINITY) + sizeof(NAN);
 }
 """
+MATHEMATICS = """
+#include <cmath>
+#include <limits>
+#include <type_traits>
+template <class T> using Wide = std::conditional_t<std::is_integral_v<T>, double, T>;
+template <class T> __device__ void of_type(T* o) {
+  using Limits = std::numeric_limits<T>;
+  o[0] = Limits::min(), o[1] = Limits::max(), o[2] = Limits::lowest();
+  o[3] = std::is_same_v<Wide<T>, T> + 2 * Limits::is_signed + 4 * Limits::is_integer;
+  o[4] = static_cast<T>(std::abs(static_cast<Wide<T>>(o[5])));
+  if constexpr (!std::is_integral_v<T>) {
+    o[6] = Limits::epsilon(), o[7] = Limits::infinity(), o[8] = Limits::quiet_NaN();
+    o[9] = std::exp(o[10]) + std::log1p(o[11]) + std::tanh(o[12]) + std::erf(o[13]);
+    o[14] = std::floor(o[15]) + std::rint(o[16]) + std::fmod(o[17], o[18]);
+    o[19] = std::pow(o[20], o[21]) + std::hypot(o[22], o[23]) + std::fmax(o[24], o[25]);
+    o[26] = std::isnan(o[27]) + std::isfinite(o[28]) + std::copysign(o[29], o[30]);
+  }
+}
+extern "C" __global__ void k(float* f, double* d, int* i, unsigned* u, long long* l, short* s) {
+  of_type(f), of_type(d), of_type(i), of_type(u), of_type(l), of_type(s);
+  i[40] = std::abs(i[41]);
+  l[40] = std::abs(l[41]);
+}
+"""
 TENSOR_MAP = """
 #include <cuda.h>
 extern "C" __global__ void k(const float* x, const __grid_constant__ CUtensorMap map, int n,
@@ -85,7 +109,11 @@ def test_cooperative_groups_mean_the_same_to_nvrtc(
     assert machine_code(fast) == machine_code(slow)
 
 
-@pytest.mark.parametrize("source", [NUMBERS, TENSOR_MAP], ids=["numbers", "tensor map"])
+@pytest.mark.parametrize(
+    "source",
+    [NUMBERS, MATHEMATICS, TENSOR_MAP],
+    ids=["numbers", "mathematics", "tensor map"],
+)
 def test_what_nvcc_takes_of_host_headers_means_the_same_to_nvrtc(
     nvcc: CompileContext, nvrtc: CompileContext, source: str
 ) -> None:
@@ -93,6 +121,18 @@ def test_what_nvcc_takes_of_host_headers_means_the_same_to_nvrtc(
     assert fast.unit.toolchain.compiler == "nvrtc"
     assert machine_code(fast) == machine_code(slow)
     assert fast.unit.kernels == slow.unit.kernels
+
+
+@pytest.mark.parametrize("call", ["std::pow(x, 2)", "std::pow(2, x)", "std::copysign(x, 1.0)"])
+def test_operands_of_two_types_are_promoted_as_by_nvcc(
+    nvcc: CompileContext, nvrtc: CompileContext, call: str
+) -> None:
+    source = (
+        f'#include <cmath>\nextern "C" __global__ void k(double* o, float x) {{ *o = {call}; }}'
+    )
+    slow, fast = compile_unit(job(source), nvcc), compile_unit(job(source), nvrtc)
+    assert fast.unit.toolchain.compiler == "nvcc"
+    assert machine_code(fast) == machine_code(slow)
 
 
 def test_what_else_the_driver_s_header_declares_goes_to_nvcc(nvrtc: CompileContext) -> None:

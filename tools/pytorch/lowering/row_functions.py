@@ -32,7 +32,7 @@ __device__ Pack<{stored}, length> to_{dtype}(const Pack<float, length>& made) {{
 ROW_FUNCTIONS = {
     "pack_length": """\
 // The longest pack, of a power of two up to `most`, that every one of `counts` is a multiple of.
-constexpr int pack_length(int most, std::initializer_list<long long> counts) {
+__device__ constexpr int pack_length(int most, std::initializer_list<long long> counts) {
   int length = most;
   for (const long long count : counts) {
     while (count % length != 0) length /= 2;
@@ -92,7 +92,7 @@ __device__ State merged_in_group(State state) {
 }""",
     "power_above": """\
 // The smallest power of two that is not below `count`.
-constexpr int power_above(int count) {
+__device__ constexpr int power_above(int count) {
   int power = 1;
   while (power < count) power *= 2;
   return power;

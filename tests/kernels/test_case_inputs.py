@@ -26,6 +26,7 @@ SMALL = {
     "silu_mul_fp4quant_linear": {"B": 9, "M": 6, "K": 256},
     "gemm_bf16": {"M": 24, "N": 24, "K": 256},
     "attention_decode": {"B": 3, "H": 24, "G": 2, "N": 9, "P": 16},
+    "attention_prefill": {"I": 4, "H": 24, "G": 2, "N": 40},
     "gemm_fp8_block_scaled": {"M": 22, "N": 24, "K": 256},
     "fused_add_rmsnorm_fp8_block_quant": {"B": 24, "H": 512},
     "fused_add_rmsnorm_quant": {"B": 24, "H": 256},

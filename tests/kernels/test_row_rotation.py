@@ -28,6 +28,7 @@ AXES: dict[str, list[dict[str, int]]] = {
     "silu_mul_fp4quant_linear": [{"B": 5, "M": 33, "K": 80}],
     "gemm_bf16": [{"M": 5, "N": 3, "K": 64}],
     "attention_decode": [{"B": 3, "H": 5, "G": 2, "N": 9, "P": 16}],
+    "attention_prefill": [{"I": 4, "H": 5, "G": 2, "N": 20}],
     "gemm_fp8_block_scaled": [{"M": 5, "N": 130, "K": 256}, {"M": 8, "N": 3, "K": 128}],
     "fused_add_rmsnorm": [{"B": 5, "H": 64}],
     "fused_add_rmsnorm_quant": [{"B": 5, "H": 64}],

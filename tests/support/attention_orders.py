@@ -1,4 +1,4 @@
-"""Attention of one query token as kernels compute it: in fp32 in many orders, and too coarsely."""
+"""Attention of query tokens as kernels compute it: in fp32 in many orders, and too coarsely."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,12 +44,20 @@ class Order:
         for sequence, head in np.ndindex(q.shape[:2]):
             keys, values = (rows_of(inputs, name, sequence, head) for name in CACHES)
             with np.errstate(over="ignore", invalid="ignore"):
-                out[sequence, head] = self._attended(q[sequence, head], keys, values)
+                logits = self.logits_of(q[sequence, head], keys)
+                parts = slices(len(keys), -(-len(keys) // self.splits))
+                out[sequence, head] = self.attended(logits, values, parts)
         return out
 
-    def _attended(self, q: Singles, keys: Singles, values: Singles) -> Singles:
-        logits = _as((q @ keys.T * q.shape[1] ** -0.5).astype(np.float32), self.logits)
-        parts = slices(len(keys), -(-len(keys) // self.splits))
+    def logits_of(self, q: Singles, keys: Singles) -> Singles:
+        """Return the logits (rows of q, tokens) as they are stored."""
+        return _as((q @ keys.T * q.shape[1] ** -0.5).astype(np.float32), self.logits)
+
+    def attended(self, logits: Singles, values: Singles, parts: list[slice]) -> Singles:
+        """Return the results (rows, 128) of logits, those that do not count at minus infinity.
+
+        Each row has some in the first tile of every part.
+        """
         states = [self._part(logits[:, part], values[part]) for part in parts]
         if len(states) == 1:
             return states[0][0]

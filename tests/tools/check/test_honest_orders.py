@@ -27,6 +27,7 @@ SMALL_AXES = {
     "silu_mul_fp4quant_linear": {"B": 3, "M": 5, "K": 256},
     "gemm_bf16": {"M": 5, "N": 9, "K": 256},
     "attention_decode": {"B": 2, "H": 3, "G": 2, "N": 6, "P": 16},
+    "attention_prefill": {"I": 3, "H": 3, "G": 2, "N": 20},
     "gemm_fp8_block_scaled": {"M": 5, "N": 9, "K": 256},
     "fused_add_rmsnorm_fp8_block_quant": {"B": 5, "H": 512},
     "fused_add_rmsnorm_quant": {"B": 5, "H": 256},

@@ -27,7 +27,7 @@ def attend_causally(order: Order, inputs: Arrays, sees: int = 0) -> npt.NDArray[
     out = np.empty(q.shape)
     for first, end in pairwise(inputs["indptr"].tolist()):
         tokens = end - first
-        places = np.arange(tokens)
+        places = np.arange(tokens, dtype=np.int64)
         for head, query in np.ndindex(q.shape[1:3]):
             with np.errstate(over="ignore", invalid="ignore"):
                 logits = order.logits_of(q[first:end, head, query], k[first:end, head])

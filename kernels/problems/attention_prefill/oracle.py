@@ -168,7 +168,7 @@ def _attended(context: _Context, rows: slice) -> tuple[Floats, Floats]:
     queries = context.queries[rows]
     shape, seen = queries.shape, slice(rows.stop)
     queries = queries.reshape(-1, shape[2])
-    last = np.repeat(np.arange(rows.start, rows.stop), shape[1])
+    last = np.repeat(np.arange(rows.start, rows.stop, dtype=np.int64), shape[1])
     p = decode(queries) @ context.keys[seen].T
     errors = np.square(queries.astype(np.float32)) @ context.key_squares[seen].T
     run_wide(lambda part: _weigh(p[part], errors[part], last[part]), slices(len(p), _ROWS))
@@ -205,7 +205,8 @@ def _weigh(p: Floats, errors: Singles, last: npt.NDArray[np.int64]) -> None:
     errors += np.float32(depth / 2) * np.abs(p).astype(np.float32)
     errors *= np.float32(_U)
     np.square(errors, out=errors)
-    p[np.arange(p.shape[1]) > last[:, None]] = -np.inf
+    own = p[:, last[0] :]  # tokens before those of all rows count for each
+    own[np.arange(own.shape[1]) > last[:, None] - last[0]] = -np.inf
     p -= p.max(axis=1, keepdims=True)
     np.exp(p, out=p)
     p /= p.sum(axis=1, keepdims=True)

@@ -1,6 +1,6 @@
 /* kopt: 1
 family: [tensor_cores, async_pipeline, persistent]
-note: "tiles of 128x128 by TMA and wgmma: a producer, two consumer warpgroups that take turns, weights in registers"
+note: "tiles of 128x128 by TMA and wgmma: a producer, two consumer warpgroups in turns"
 where: "N >= B and B > 0"
 tune: {TAKE_TURNS: [1, 0], PERSISTENT: [1, 0]}
 tensor_maps:
@@ -15,19 +15,18 @@ launch:
     pdl: true
     args: [q_tiles, k_tiles, v_tiles, indptr, out, H, G, B]
 */
-// Mapping: a tile is 128 query tokens of one sequence and one query head. It meets tiles of 128 keys
-// and values from its own down to the first of the sequence; only its own has tokens that do not
-// count. Warpgroup 0 loads, of which one thread works; 1 and 2 attend for 64 query tokens each.
+// Mapping: a tile is 128 query tokens of one sequence and one query head. It meets tiles of 128
+// keys and values from its own down to the first of the sequence; its own alone has tokens that do
+// not count. Warpgroup 0 loads, of which one thread works; 1 and 2 attend for 64 query tokens each:
 //   logits (64 x 128) = Q . K^T, both in shared memory
 //   sums (64 x 128) += P . V, the weights P in registers, rounded to bfloat16
-// Thread 4 g + t of a warp has rows g and g + 8 of its 16, and of each 8 columns 2 t and 2 t + 1: of
-// logits d[4 j + 2 r + i] is row g + 8 r, column 8 j + 2 t + i, and two such groups of 8 columns are
-// the operand of 16 weights. The products of the next logits and of the sums before run while a
-// softmax is computed; with TAKE_TURNS those of one warpgroup while the other computes its softmax.
-// Tiles with many keys come first, and blocks take them to and fro, so that all end together. Logits
-// are to the base 2.
+// Thread 4 g + t of a warp has rows g and g + 8 of its 16, of each 8 columns 2 t and 2 t + 1:
+// element 4 j + 2 r + i is row g + 8 r, column 8 j + 2 t + i. Eight of them are the operand of 16
+// weights. While a softmax is computed, the products of the sums before it run; with TAKE_TURNS
+// also those of the other warpgroup. Logits are to the base 2.
+// Tiles with many keys come first, and blocks take them to and fro, so that all end about together.
 // Shared memory: Q and 2 stages of K and V in two halves of 64 columns, rows of 128 bytes as TMA
-// swizzles them, and results in rows of 256 bytes. Beyond the last token TMA fills with zeros; tokens
+// swizzles them; results in rows of 256 bytes. TMA fills with zeros behind the last token. Tokens
 // of the next sequence have a weight of 0, or are query tokens that nobody stores.
 // Barriers: `*_full` says that bytes are in, `*_empty` that all consumer warps have waited for the
 // products that read them. `tile` comes with Q: the producer writes it before it arrives.
@@ -49,7 +48,8 @@ struct Tile { int sequence, head, level; };  // of keys the tiles `level` to 0; 
 struct Shared {
   uint8_t q[TILE_BYTES], k[STAGES][TILE_BYTES], v[STAGES][TILE_BYTES];
   uint8_t out[WARPS][16 * D * 2];
-  kopt::mbarrier_t q_full, q_empty, k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
+  kopt::mbarrier_t q_full, q_empty;
+  kopt::mbarrier_t k_full[STAGES], k_empty[STAGES], v_full[STAGES], v_empty[STAGES];
   Tile tile;
 };
 
@@ -58,10 +58,8 @@ struct Turn {
   int stage = 0;
   uint32_t parity = 0;
   INLINE void advance() {
-    if (++stage == STAGES) {
-      stage = 0;
-      parity ^= 1;
-    }
+    parity ^= stage == STAGES - 1;
+    stage = (stage + 1) % STAGES;
   }
 };
 
@@ -69,23 +67,22 @@ INLINE uint32_t address_of(const void* p) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(p));
 }
 
-// Rows of 128 bytes, swizzled; eight of them are 1,024 bytes. Where columns lie one behind the other,
-// 64 of them are followed by the next half.
-INLINE uint64_t descriptor(uint32_t tile) {
-  const uint64_t address = (tile & 0x3ffff) >> 4;
+// Rows of 128 bytes, swizzled; eight of them are 1,024 bytes. Read by columns, 64 of them are
+// followed by the other half.
+INLINE uint64_t descriptor(const void* tile) {
+  const uint64_t address = (address_of(tile) & 0x3ffff) >> 4;
   return address | (uint64_t{HALF} >> 4) << 16 | (1024ull >> 4) << 32 | 1ull << 62;
 }
 
 // d (64 rows, 128 columns) = or += a . b, both in shared memory, 16 elements of k.
 INLINE void multiply(float (&d)[64], uint64_t a, uint64_t b, int adds) {
   asm volatile(
-      "{\n\t.reg .pred p;\n\t"
-      "setp.ne.b32 p, %66, 0;\n\t"
+      "{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %66, 0;\n\t"
       "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
-      "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
-      "%34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, "
-      "%51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
+      "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, "
+      "%38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, "
+      "%56, %57, %58, %59, %60, %61, %62, %63}, "
       "%64, %65, p, 1, 1, 0, 0;\n\t}"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
         "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
@@ -104,10 +101,10 @@ INLINE void multiply(float (&d)[64], uint64_t a, uint64_t b, int adds) {
 INLINE void multiply_add(float (&d)[64], const uint32_t (&a)[4], uint64_t b) {
   asm volatile(
       "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
-      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
-      "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
-      "%34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, "
-      "%51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, "
+      "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, "
+      "%38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, "
+      "%56, %57, %58, %59, %60, %61, %62, %63}, "
       "{%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
         "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
@@ -123,20 +120,19 @@ INLINE void multiply_add(float (&d)[64], const uint32_t (&a)[4], uint64_t b) {
 }
 
 // Starts the products of 64 query tokens with a tile of keys.
-INLINE void start_logits(float (&logits)[64], uint32_t q, uint32_t k) {
+INLINE void start_logits(float (&logits)[64], uint64_t q, uint64_t k) {
 #pragma unroll
   for (int i = 0; i < D / 16; ++i) {
-    const uint32_t at = i / 4 * HALF + i % 4 * 32;
-    multiply(logits, descriptor(q + at), descriptor(k + at), i > 0);
+    const uint32_t at = (i / 4 * HALF + i % 4 * 32) / 16;
+    multiply(logits, q + at, k + at, i > 0);
   }
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
 // Starts the products of weights with a tile of values.
-INLINE void start_sums(float (&sums)[64], const uint32_t (&weights)[8][4], uint32_t v) {
+INLINE void start_sums(float (&sums)[64], const uint32_t (&weights)[8][4], uint64_t v) {
 #pragma unroll
-  for (int i = 0; i < TILE / 16; ++i)
-    multiply_add(sums, weights[i], descriptor(v + i * 16 * 128));
+  for (int i = 0; i < TILE / 16; ++i) multiply_add(sums, weights[i], v + i * 16 * 128 / 16);
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
@@ -254,8 +250,9 @@ struct Schedule {
       count = with_tiles_above(--level) * heads;
     }
     if (level < 0) return {0, 0, -1};
-    int sequence = 0, before = (number - first) / heads;
-    for (; tiles_of(sequence) <= level || before > 0; ++sequence) before -= tiles_of(sequence) > level;
+    int sequence = 0;
+    for (int before = (number - first) / heads;; ++sequence)
+      if (tiles_of(sequence) > level && before-- == 0) break;
     return {sequence, (number - first) % heads, level};
   }
 };
@@ -301,10 +298,15 @@ INLINE void give_turn(int consumer) {
 
 INLINE void fence_registers() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
+INLINE void release_keys(Shared& s, const Turn& keys, bool is_last) {
+  kopt::mbarrier_arrive(&s.k_empty[keys.stage]);
+  if (is_last) kopt::mbarrier_arrive(&s.q_empty);
+}
+
 INLINE void consume(Shared& s, const int* indptr, __nv_bfloat16* out, int heads) {
   const int consumer = threadIdx.x / GROUP - 1, warp = threadIdx.x / 32 - 4;
   const int lane = threadIdx.x % 32, first_row = warp * 16;
-  const uint32_t q = address_of(s.q) + consumer * 64 * 128;
+  const uint64_t q = descriptor(s.q + consumer * 64 * 128);
   if (consumer == 1) give_turn(consumer);
   float logits[64], sums[64];
   uint32_t weights[8][4];
@@ -313,47 +315,45 @@ INLINE void consume(Shared& s, const int* indptr, __nv_bfloat16* out, int heads)
     kopt::mbarrier_wait_parity(&s.q_full, q_parity);
     const Tile tile = s.tile;
     if (tile.level < 0) break;
-    Softmax softmax;
     kopt::mbarrier_wait_parity(&s.k_full[keys.stage], keys.parity);
     fence_registers();
-    start_logits(logits, q, address_of(s.k[keys.stage]));
+    start_logits(logits, q, descriptor(s.k[keys.stage]));
     wait_for<0>(logits);
     __syncwarp();  // all lanes have read `tile`
-    if (lane == 0) {
-      kopt::mbarrier_arrive(&s.k_empty[keys.stage]);
-      if (tile.level == 0) kopt::mbarrier_arrive(&s.q_empty);
-    }
+    if (lane == 0) release_keys(s, keys, tile.level == 0);
     keys.advance();
     hide_later_tokens(logits, first_row + lane / 4, lane % 4 * 2);
-    softmax.take(logits);
-    pack(weights, logits);
+    Softmax softmax;
+    float2 shrink = softmax.take(logits);
 #pragma unroll
     for (int i = 0; i < 64; ++i) sums[i] = 0.0f;
-    for (int n = tile.level; n > 0; --n) {
-      kopt::mbarrier_wait_parity(&s.k_full[keys.stage], keys.parity);
-      wait_for_turn(consumer);
-      fence_registers();
-      start_logits(logits, q, address_of(s.k[keys.stage]));
-      kopt::mbarrier_wait_parity(&s.v_full[values.stage], values.parity);
-      start_sums(sums, weights, address_of(s.v[values.stage]));
-      give_turn(consumer);
-      wait_for<1>(logits);
-      if (lane == 0) {
-        kopt::mbarrier_arrive(&s.k_empty[keys.stage]);
-        if (n == 1) kopt::mbarrier_arrive(&s.q_empty);
-      }
-      keys.advance();
-      const float2 shrink = softmax.take(logits);
+    for (int n = tile.level;; --n) {
+      // The softmax before is on the other side of the loop's edge: ptxas moves this wait up to it.
       wait_for<0>(sums);
-      if (lane == 0) kopt::mbarrier_arrive(&s.v_empty[values.stage]);
-      values.advance();
+      if (n < tile.level) {
+        if (lane == 0) kopt::mbarrier_arrive(&s.v_empty[values.stage]);
+        values.advance();
+      }
 #pragma unroll
       for (int i = 0; i < 64; ++i) sums[i] *= i % 4 / 2 ? shrink.y : shrink.x;
       pack(weights, logits);
+      if (n == 0) break;
+      kopt::mbarrier_wait_parity(&s.k_full[keys.stage], keys.parity);
+      wait_for_turn(consumer);
+      fence_registers();
+      start_logits(logits, q, descriptor(s.k[keys.stage]));
+      kopt::mbarrier_wait_parity(&s.v_full[values.stage], values.parity);
+      fence_registers();
+      start_sums(sums, weights, descriptor(s.v[values.stage]));
+      give_turn(consumer);
+      wait_for<1>(logits);
+      if (lane == 0) release_keys(s, keys, n == 1);
+      keys.advance();
+      shrink = softmax.take(logits);
     }
     kopt::mbarrier_wait_parity(&s.v_full[values.stage], values.parity);
     fence_registers();
-    start_sums(sums, weights, address_of(s.v[values.stage]));
+    start_sums(sums, weights, descriptor(s.v[values.stage]));
     wait_for<0>(sums);
     if (lane == 0) kopt::mbarrier_arrive(&s.v_empty[values.stage]);
     values.advance();
@@ -367,8 +367,8 @@ INLINE void consume(Shared& s, const int* indptr, __nv_bfloat16* out, int heads)
 
 extern "C" __global__ void __launch_bounds__(3 * GROUP)
     attend(const __grid_constant__ CUtensorMap q_tiles, const __grid_constant__ CUtensorMap k_tiles,
-           const __grid_constant__ CUtensorMap v_tiles, const int* indptr, __nv_bfloat16* out, int H,
-           int G, int B) {
+           const __grid_constant__ CUtensorMap v_tiles, const int* indptr, __nv_bfloat16* out,
+           int H, int G, int B) {
   extern __shared__ __align__(1024) uint8_t raw[];
   Shared& s = *reinterpret_cast<Shared*>(raw + (1024 - address_of(raw) % 1024) % 1024);
   if (threadIdx.x == 0) {

@@ -45,7 +45,7 @@ def test_a_kernel_that_fails_has_its_status() -> None:
     assert table(next(cases(GEMM)), failed_bench(Status.INCORRECT)).endswith(": incorrect")
 
 
-@pytest.mark.parametrize("name", ["gemm_bf16", "attention_decode"])
+@pytest.mark.parametrize("name", ["gemm_bf16", "attention_decode", "attention_prefill"])
 def test_each_problem_with_workloads_to_be_timed_has_a_kernel_for_every_one(name: str) -> None:
     problem = load_problems()[name]
     measured = {case.workload.name for case in cases(problem)}

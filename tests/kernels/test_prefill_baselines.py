@@ -29,7 +29,7 @@ OF_FLASHINFER = [
     for pdl in baseline.pdl
     if baseline.name.startswith("flashinfer_")
 ]
-RAGGED, EQUAL = WORKLOADS["batch3_ragged"], WORKLOADS["batch2_70"]
+RAGGED, EQUAL = WORKLOADS["batch3_ragged"], WORKLOADS["batch2_50"]
 
 
 class FlashInferStandIn(ModuleType):

@@ -31,6 +31,16 @@ __device__ int start_of(const int* indptr, int B, int token) {
   return indptr[low];
 }
 
+// Where a row of keys or values begins.
+__device__ size_t place_of(int token, int H, int head) {
+  return (static_cast<size_t>(token) * H + head) * D;
+}
+
+__device__ float dot(const float* query, unsigned two) {
+  const float2 key = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&two));
+  return query[0] * key.x + query[1] * key.y;
+}
+
 extern "C" __global__ void __launch_bounds__(LANES * WARPS)
     attention_prefill_kernel(const __nv_bfloat16* q, const __nv_bfloat16* k,
                              const __nv_bfloat16* v, const int* indptr, __nv_bfloat16* out, int H,
@@ -49,9 +59,13 @@ extern "C" __global__ void __launch_bounds__(LANES * WARPS)
     const int seen = start + lane, count = min(LANES, token + 1 - start);
     float logit = -INFINITY;
     if (seen <= token) {
-      const __nv_bfloat16* key = k + (static_cast<size_t>(seen) * H + head) * D;
+      const uint4* key = reinterpret_cast<const uint4*>(k) + place_of(seen, H, head) / 8;
       logit = 0.0f;
-      for (int i = 0; i < D; ++i) logit += queries[warp][i] * __bfloat162float(key[i]);
+      for (int i = 0; i < D; i += 8) {
+        const uint4 eight = key[i / 8];
+        logit += dot(queries[warp] + i, eight.x) + dot(queries[warp] + i + 2, eight.y);
+        logit += dot(queries[warp] + i + 4, eight.z) + dot(queries[warp] + i + 6, eight.w);
+      }
       logit *= 1.4426950408889634f / sqrtf(D);
     }
     float now = fmaxf(largest, logit);
@@ -62,10 +76,8 @@ extern "C" __global__ void __launch_bounds__(LANES * WARPS)
     sum = sum * shrink + weight;
     for (int i = 0; i < EACH; ++i) value[i] *= shrink;
     for (int j = 0; j < count; ++j) {
-      const __nv_bfloat16* other = v + (static_cast<size_t>(start + j) * H + head) * D;
-      for (int i = 0; i < EACH; ++i) {
-        value[i] += weights[warp][j] * __bfloat162float(other[EACH * lane + i]);
-      }
+      const __nv_bfloat16* other = v + place_of(start + j, H, head) + EACH * lane;
+      for (int i = 0; i < EACH; ++i) value[i] += weights[warp][j] * __bfloat162float(other[i]);
     }
     largest = now;
     __syncwarp();

@@ -14,6 +14,7 @@ from kopt.kernels.problem_loader import load_problems
 from kopt.kernels.rounding import decode, round_to_bf16
 from kopt.tools.check.case_data import CaseData, CaseKey, make_case_data
 from kopt.tools.check.judge import judge
+from kopt.tools.check.judged_rows import FEWEST_ROWS, judged_count
 from kopt.tools.check.output import Finding
 from support.attention_orders import Order
 from support.oracle_run import draw, workload_of
@@ -178,6 +179,24 @@ def test_the_first_token_of_a_sequence_gives_its_own_value() -> None:
     values = decode(run.inputs["v"])[first][:, :, None]
     exact = run.outputs["out"].exact[first]
     np.testing.assert_array_equal(exact, np.broadcast_to(values, exact.shape))
+
+
+def test_heads_that_are_judged_alone_have_the_results_that_they_have_among_all() -> None:
+    run = draw("attention_prefill", {**SMALL, "H": 3})
+    of_some = {
+        name: array if name == "indptr" else array[:, [0, 2]] for name, array in run.inputs.items()
+    }
+    alone, among_all = load_oracle(PREFILL).expected(of_some, {})["out"], run.outputs["out"]
+    np.testing.assert_array_equal(alone.exact, among_all.exact[:, [0, 2]])
+    assert alone.slack is not None
+    assert among_all.slack is not None
+    np.testing.assert_array_equal(alone.slack, among_all.slack[:, [0, 2]])
+
+
+def test_three_heads_are_judged_at_each_shape_that_is_timed_and_all_at_the_others() -> None:
+    counts = {one.name: judged_count(PREFILL, one) for one in PREFILL.workloads}
+    timed = {one.name for one in PREFILL.workloads if one.use == "time"}
+    assert counts == {name: FEWEST_ROWS if name in timed else None for name in counts}
 
 
 def test_the_oracle_reads_nothing_of_other_sequences() -> None:

@@ -20,7 +20,7 @@ PACKAGED = {
     "add_rmsnorm_fp4quant": "a7e18200de12",
     "add_rmsnorm_fp4quant_sf128x4": "56493e17935e",
     "attention_decode": "dbe8645607b3",
-    "attention_prefill": "109168b55020",
+    "attention_prefill": "f01aed4ab1da",
     "fused_add_rmsnorm": "dff6a7f272a8",
     "fused_add_rmsnorm_fp8_block_quant": "80b1bfae10b7",
     "fused_add_rmsnorm_quant": "923f96dd59f5",

@@ -102,8 +102,7 @@ class LoweredProgram:
     """The one that is being lowered: kernels are called after it."""
     tune: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     """Values of tune parameters that depend on the sizes, the default first."""
-    tiled_work: int = 0
-    """Products of the contraction with most work whose tile was chosen."""
+    tiled_work: int = 0  # of the contraction that has chosen the default tile
     conditions: list[str] = field(default_factory=list[str])
     """What must hold for the tune values of kernels that make rows."""
     note: str = "a kernel for each operator that is no index expression"

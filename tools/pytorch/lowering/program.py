@@ -140,8 +140,7 @@ class LoweredProgram:
         )
         name = f"k{len(self.kernels) + 1}_{what.strip('_')}"
         nodes = [one for one in (origin, self.node) if one is not None]
-        lines = dict.fromkeys(f"{one.name}: {one.source or one.op}" for one in nodes)
-        comment = "\n".join(lines)
+        comment = "\n".join(dict.fromkeys(f"{one.name}: {one.source or one.op}" for one in nodes))
         launch = (grid.blocks, grid.threads, grid.bounds, grid.smem, grid.numbers, grid.options)
         self.kernels.append(Kernel(name, comment, text, uses, *launch))
 

@@ -58,7 +58,10 @@ def fewest_sets(work: CallWork, l2_bytes: int) -> int:
 
 def wanted_sets(work: CallWork, l2_bytes: int) -> int:
     """Return how many sets a rotation wants, so that each call finds its data in memory."""
-    return max(fewest_sets(work, l2_bytes), -(-L2_MULTIPLE * l2_bytes // work.set_bytes))
+    beside = -(-L2_MULTIPLE * l2_bytes // work.set_bytes)
+    # Of few sets the call's own counts: where tensors alone decide, fewer than 8 are larger ones.
+    own = 1 if work.call_bytes > work.set_bytes else 0
+    return max(fewest_sets(work, l2_bytes), beside + own)
 
 
 def draw_count(problem: Problem, workload: Workload, l2_bytes: int) -> int:

@@ -82,8 +82,7 @@ def measure_job(job: EvaluationJob, checked: CheckedCase, site: EvaluationSite) 
     else:
         # The first candidate has found that no library path works here; the winner asks again.
         baselines: BaselineChoice = "reference" if job.baseline == REFERENCE else "auto"
-        pairs = job.pairs or MIN_PAIRS
-        requests = [replace(base, baselines=baselines, min_pairs=pairs, max_pairs=pairs)]
+        requests = [_of_pairs(base, baselines, job.pairs)]
     results: list[tuple[Workload, BenchResult]] = []
     pace = TimeLeft(len(requests))
     for number, each in enumerate(requests, start=1):
@@ -95,6 +94,18 @@ def measure_job(job: EvaluationJob, checked: CheckedCase, site: EvaluationSite) 
             break
     _refuse_another_baseline(job, results[0][1])
     return _measurement(results)
+
+
+def _of_pairs(base: BenchRequest, baselines: BaselineChoice, asked: int | None) -> BenchRequest:
+    """Return a measurement of as many pairs as were asked for, or of the usual ones."""
+    pairs = asked or MIN_PAIRS
+    return replace(
+        base,
+        baselines=baselines,
+        min_pairs=pairs,
+        max_pairs=pairs,
+        may_end_early=asked is None,
+    )
 
 
 def _at(base: BenchRequest, check: CheckResult, workload: Workload) -> BenchRequest:

@@ -161,6 +161,7 @@ def command(session: Session, options: BenchOptions) -> int:
             case.at_timed if is_timed else case,
             baselines=options.baseline or "auto",
             min_pairs=options.pairs or MIN_PAIRS,
+            may_end_early=options.pairs is None,
             proves=not options.quick,
             copies=True,
             progress=show,

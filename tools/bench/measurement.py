@@ -1,10 +1,10 @@
 """Measuring in one open session: blocks of pairs until the verdict stands or the pairs run out.
 
 It replays and counts; it knows sides by their places only and judges no outputs: `inspect` does,
-which is given the outputs of one unforeseeable replay, and of the last. The former ends a block
-that is broken off for it and does not count: were it always the last of a block, a kernel that
-counts replays could tell it from those before. Blocks that throttling or a change of clocks
-disturbed do not count.
+which is given the outputs of one unforeseeable replay (of long kernels of two, unless few pairs are
+enough), and of the last. The former ends a block that is broken off for it and does not count: were
+it always the last of a block, a kernel that counts replays could tell it from those before. Blocks
+that throttling or a change of clocks disturbed do not count.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,8 +37,8 @@ FAR_APART = 0.05
 """Log ratio, many times any threshold, beyond which the whole interval must lie for that: a closer
 one is looked at as rarely as the main comparison, since each look is a chance to be wrong."""
 LONG_S = 2.0
-"""Where the least pairs would take longer, the main comparison ends like a further one if the two
-are far apart: a hundred pairs say no more of a kernel that takes twice as long."""
+"""Where the least pairs would take longer, a measurement ends after OTHER_PAIRS if all its
+comparisons are far apart: more pairs could turn none of them."""
 BLOCKS_AT_ONCE = OTHER_PAIRS // PAIRS_PER_BLOCK
 """Blocks that a session is asked for in one call, at most: the way to another process or machine
 takes longer than a block."""
@@ -113,7 +113,7 @@ def measure(
             return failure
         if run.ended == "disturbed":  # of few blocks few are too many
             run.ended = None
-        run.found.ended_far_apart = not run.ended and run.is_far_apart(plan.main)
+        run.found.ended_far_apart = not run.ended and run.are_all_far_apart()
     target: int | None = None if run.found.ended_far_apart else plan.min_pairs
     while target is not None:
         failure = run.until(target)
@@ -224,7 +224,12 @@ class _Run:
         if self.found.pairs(pairing) < OTHER_PAIRS:
             return False
         interval = self.found.interval(pairing, self._plan.seed)
-        return interval is not None and (interval.low > FAR_APART or interval.high < -FAR_APART)
+        far = max(FAR_APART, self._threshold())
+        return interval is not None and (interval.low > far or interval.high < -far)
+
+    def are_all_far_apart(self) -> bool:
+        """Return whether nothing can turn any comparison any more."""
+        return all(self.is_far_apart(one) for one in (self._plan.main, *self._plan.others))
 
     def _replay(self, missing: int) -> TimingFailure | None:
         """Measure some blocks, none beyond that which is looked behind; `missing` pairs at most.

@@ -20,9 +20,10 @@ from .timed_case import Verified
 
 BLOCK = 256
 """Consecutive elements of a row that are compared together: columns may differ much in size."""
-FARTHEST = 0.1
+FARTHEST = 0.02
 """Share of a block's root mean square by which it may be off: honest roundings of 16 bits stay
-below 1 %, a block without three of its elements is beyond it."""
+below 1 %; products of fp8 operands, 4 % off, are beyond it, and a block without one of its
+elements."""
 ROUNDINGS = 4.0
 """Times the slack of the judged rows, by which a block may be off besides: where terms cancel, what
 is left is roundings alone."""

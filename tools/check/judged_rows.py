@@ -1,12 +1,11 @@
 """The rows of a large timed shape that are judged: some that nobody knows beforehand, not all.
 
 Tensors of a workload with `use: time` may hold gigabytes, whose right results in float64 take
-minutes and more memory than the machine has. Rows do not depend on one another, so that the oracle
-can be asked for some of them alone, if it allows for that (`computed_values` of oracle.py, which
-imported functions have): the first, the last, and others that follow from the case's seed, which
-is drawn after the binary is fixed but for the visible ones. No other row may have NaN, or hold what
-was there before, and a benchmark compares all of them with those of the reference kernel
-(tools/bench/whole_rows.py).
+minutes and more memory than the machine has. Rows do not depend on one another, so that an oracle
+with `computed_values` can be asked for some of them alone: the first, the last, and others that
+follow from the case's seed, which is drawn after the binary is fixed but for the visible ones. No
+other row may have NaN, or hold what was there before, and a benchmark compares all of them with
+those of the reference kernel (tools/bench/whole_rows.py).
 """
 
 from collections.abc import Mapping

@@ -78,7 +78,7 @@ class TimingRequest:
     layout_seed: int
     """Decides the order of the sets in memory and the gaps between them."""
     warmup_calls: int = 500
-    """Calls of each side, interleaved: at least 8 replays, and no more than those in 0.25 s."""
+    """Calls of each side, interleaved: 8 replays, then more up to so many calls or 0.25 s."""
     timeout_s: float = 60.0
     """For opening and for each replay sequence."""
     more_inputs: tuple[Arrays, ...] = ()

@@ -1,5 +1,6 @@
 """Kernels that take milliseconds: fewer pairs, where nothing can turn the comparison."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,11 +10,11 @@ from kopt.config.settings import Settings
 from kopt.kernels.case import Case
 from kopt.kernels.problem import Problem
 from kopt.kernels.status import Verdict
-from kopt.tools.bench.measurement import OTHER_PAIRS
-from kopt.tools.bench.pair_order import PAIRS_PER_BLOCK
+from kopt.tools.bench.measurement import OTHER_PAIRS, Measurement, SessionPlan, measure
+from kopt.tools.bench.pair_order import PAIRS_PER_BLOCK, Pairing
 from kopt.tools.bench.request import MIN_PAIRS, BenchRequest
 from kopt.tools.bench.stage import bench_candidate
-from kopt.tools.devices.timer import Telemetry
+from kopt.tools.devices.timer import Replays, SetOutputs, SideFacts, Telemetry, TimingFacts
 from support.bench_cases import CANDIDATE, FakeCompiler
 from support.scripted_timer import QUIET, Noise, Script, ScriptedTimer
 
@@ -60,6 +61,39 @@ def test_what_a_receipt_may_follow_has_all_pairs(
 ) -> None:
     asked = replace(request_, may_end_early=False)
     assert _pairs(ScriptedTimer(LONG), asked, settings) == (MIN_PAIRS, Verdict.SLOWER)
+
+
+def test_a_comparison_that_is_close_keeps_all_pairs_of_the_others(problem: Problem) -> None:
+    far, close, noise = Pairing(0, 1), Pairing(2, 1), Pairing(3, 1)
+    plan = SessionPlan(
+        main=far, others=(close,), empty=4, min_pairs=100, max_pairs=100, seed=0, may_end_early=True
+    )
+    session = _LongSession((9000.0, 5000.0, 5010.0, 5000.0, 1.0))
+    found = measure(session, plan, lambda outputs: True)
+    assert isinstance(found, Measurement)
+    assert (found.pairs(far), found.ended_far_apart) == (100, False)
+    alone = measure(session, replace(plan, others=(), noise=noise), lambda outputs: True)
+    assert isinstance(alone, Measurement)
+    assert (alone.pairs(far), alone.ended_far_apart) == (OTHER_PAIRS, True)
+
+
+class _LongSession:
+    """Sides that take as long as it is told, without noise."""
+
+    def __init__(self, times_us: tuple[float, ...]) -> None:
+        self._times_us = times_us
+        sides = tuple(SideFacts(nodes_per_call=1.0, call_us=one) for one in times_us)
+        self.facts = TimingFacts(sets=2, set_bytes=1 << 20, rotation_over_l2=4.0, sides=sides)
+
+    def replay(self, sequence: Sequence[int]) -> Replays:
+        return Replays(us_per_call=tuple(self._times_us[place] for place in sequence))
+
+    def collect(self, places: Sequence[int] | None = None) -> SetOutputs:
+        del places
+        return SetOutputs(rotations=(), outputs=())
+
+    def warm_us(self, side: int) -> float:
+        return self._times_us[side]
 
 
 def test_disturbances_at_the_beginning_leave_time_for_more_pairs(

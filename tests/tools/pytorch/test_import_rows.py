@@ -48,6 +48,11 @@ def test_rows_of_a_square_product_are_told_from_its_columns(tmp_path: Path) -> N
     ]
 
 
+def test_rows_against_rows_are_those_of_the_first_input(tmp_path: Path) -> None:
+    text = SQUARE.replace("a @ b", "a @ b.T")
+    assert _imported(tmp_path, text).row_axis == "B"
+
+
 def test_a_product_of_columns_has_no_rows(tmp_path: Path) -> None:
     assert _imported(tmp_path, SQUARE.replace("a @ b", "a.T @ b")).row_axis is None
 

@@ -147,13 +147,16 @@ def place_sets(sets: int, contents: int, random: np.random.Generator) -> tuple[S
 
     Args:
         sets: R.
-        contents: How many there are (kernels/set_contents.py). The sets have contents 0 to R - 1,
-            modulo this, in no order; the one for warm times has contents 0.
+        contents: How many there are (kernels/set_contents.py). The sets have any R of them, where
+            there are so many, else all in turn, in no order; the one for warm times has contents 0.
         random: Decides all that is random.
     """
     parts = random.permutation(sets + 1)
     shifts = random.integers(0, SLACK_BYTES // ALIGNMENT_BYTES + 1, sets + 1)
-    rotations = [*(random.permutation(sets) % contents), 0]
+    if sets <= contents:
+        rotations = [*random.choice(contents, sets, replace=False), 0]
+    else:
+        rotations = [*(random.permutation(sets) % contents), 0]
     return tuple(
         SetPlace(int(part), int(shift) * ALIGNMENT_BYTES, int(rotation))
         for part, shift, rotation in zip(parts, shifts, rotations, strict=True)

@@ -264,10 +264,10 @@ def _build(
 
 
 def _warm_up(replayer: Replayer, graphs: list[CallGraph], rounds: int) -> tuple[float, ...]:
-    """Replay all graphs in turn as the last of `rounds` rounds, the first of which has been.
+    """Replay all graphs in turn and return the microseconds of a call of each.
 
-    Fewer where a round takes long, but each executable of a graph once. Returns microseconds of a
-    call of each graph.
+    A first round has been before. `rounds` are made in all, or fewer where one takes long: as many
+    as a graph has executables at least.
     """
     first = MIN_WARMUP_REPLAYS - 1
     began = perf_counter()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kopt.config.errors import ToolError
-from kopt.tools.pytorch.graph import Graph
+from kopt.tools.pytorch.graph import Graph, Size
 from kopt.tools.pytorch.torch_library import load_torch
 
 from .exporting import export_module
@@ -64,7 +64,9 @@ def _at_longer_batch(module: Any, inputs: Sequence[Any], small: Graph) -> Graph 
             graph = export_module(module, given, ()).graph
         except ToolError:  # these sizes do not fit together
             continue
-        if [node.op for node in graph.nodes] == [node.op for node in small.nodes]:
+        is_same = [node.op for node in graph.nodes] == [node.op for node in small.nodes]
+        # Rows against rows, as in a @ b.T of squares, are not rows: longer inputs show it twice.
+        if is_same and all(shape.count(longer) <= 1 for shape in _output_shapes(graph)):
             both = zip(graph.inputs, small.inputs, strict=True)
             drawn = tuple(one.model_copy(update={"drawing": own.drawing}) for one, own in both)
             return graph.model_copy(update={"inputs": drawn})
@@ -76,8 +78,12 @@ def _length(value: Any) -> int | None:
     return int(value.shape[0]) if is_batched else None
 
 
+def _output_shapes(graph: Graph) -> list[tuple[Size, ...]]:
+    return [graph.type_of(one.value).shape for one in graph.outputs]
+
+
 def _unused_size(graph: Graph, above: int) -> int:
-    """Return the least size above one that no tensor of the graph has."""
+    """Return the least size greater than `above` that no tensor of the graph has."""
     types = [one.type for one in graph.inputs]
     types += [one for node in graph.nodes for one in node.results if one is not None]
     used = {size for one in types for size in one.shape if isinstance(size, int)}

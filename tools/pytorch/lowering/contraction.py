@@ -48,8 +48,8 @@ class Contraction:
     target: Callable[[Body, Index], Index]
     """From (b, m, n) to an index of the result."""
     inside: Callable[[Index], str] | None = None
-    """The condition under which an index is one of the result; None, or "" from it, where all are:
-    extents may be rounded up."""
+    """Returns the condition under which an index lies in the result, "" for always: extents may be
+    rounded up. None: all do."""
     is_plain_order: bool = False
     """Whether the result lies as (b, m, n), row-major."""
     start: Callable[[Body, Index, str], str] | None = None

@@ -72,7 +72,7 @@ class TimingRequest:
     workload: Workload
     sides: tuple[Side, ...]
     inputs: Arrays
-    """Inputs of the set with contents 0; others hold them with rows rotated (kernels/set_contents.py)."""
+    """Inputs of the set with contents 0; others hold them with rows rotated: set_contents.py."""
     poison: int
     """Byte that fills outputs, scratch and gaps before each replay."""
     layout_seed: int

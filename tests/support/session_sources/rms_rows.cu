@@ -4,7 +4,7 @@ note: "a block for each row, 16-byte loads, the row stays in registers"
 where: "C % 8 == 0 and C <= 16384"
 tune: {BLOCK: [256, 32, 64, 128, 512]}
 launch:
-  - {kernel: rms_rows, grid: 64, block: BLOCK, args: [x, weight, out, C]}
+  - {kernel: rms_rows, grid: B, block: BLOCK, args: [x, weight, out, C]}
 */
 #include <cuda_bf16.h>
 

@@ -101,7 +101,7 @@ def test_the_plan_of_every_workload_can_be_resolved() -> None:
     graph = _product()
     problem = problem_of(graph, *WORKLOADS)
     source = emit_candidate(problem, graph)
-    assert [_plan(problem, source, number).launches[0].grid[0] for number in (0, 1)] == [1, 4]
+    assert [_plan(problem, source, number).launches[0].grid[0] for number in (0, 1)] == [1, 9]
 
 
 def test_more_launches_than_a_candidate_may_have_are_refused() -> None:

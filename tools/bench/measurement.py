@@ -82,7 +82,7 @@ class Measurement:
     disturbed: int = 0
     """Blocks that do not count."""
     ended_far_apart: bool = False
-    """Whether the main comparison ended before the least pairs, as LONG_S says."""
+    """Whether all ended before the least pairs, as LONG_S says."""
 
     def interval(self, pairing: Pairing, seed: int) -> Interval | None:
         """Return the interval of a comparison; None without pairs."""

@@ -131,7 +131,7 @@ def set_count(work: CallWork, l2_bytes: int, affordable: int) -> int:
     """Return R, the buffer sets of a replay, 2 to 4096.
 
     Args:
-        work: Of one call.
+        work: What one call moves and takes (kernels/set_contents.py).
         l2_bytes: The sets together should hold four times as much.
         affordable: Sets that memory allows; fewer than the fewest are not worth a rotation, so that
             these are tried then.

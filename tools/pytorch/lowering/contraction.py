@@ -43,7 +43,7 @@ class Contraction:
     left: Operand
     right: Operand
     shape: Shape
-    """Of the result."""
+    """The extents of the result."""
     dtype: str
     target: Callable[[Body, Index], Index]
     """From (b, m, n) to an index of the result."""

@@ -4,7 +4,7 @@ A row is an output channel, a column a place of an image, and a term an input ch
 in the window: neighbouring columns are neighbours in memory, in the image and in the result.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from .body import Body
@@ -52,7 +52,7 @@ class _Sliding:
     weight: Value
     """(out, in / groups, taps), or of a transposed one (in, out / groups, residues, taps)."""
     places: Shape
-    """Of the outputs of an image, or of those of one residue."""
+    """How many outputs an image has in each dimension, or those of one residue."""
     is_transposed: bool
     residues: Residues | None = None
 
@@ -89,12 +89,11 @@ def _contracted(call: Call, sliding: _Sliding, bias: Value | None, groups: Size)
 
     def kernel_ahead(body: Body, index: Index) -> None:
         batch, _, term = index
-        _ = body.split(batch, (groups, *steps)), body.split(term, (taken, *taps)) if term else ()
+        _split_known(body, ((batch, (groups, *steps)), (term, (taken, *taps))))
 
     def patch_ahead(body: Body, index: Index) -> None:
         batch, _, column = index
-        _ = body.split(batch, (groups, *steps))
-        _ = body.split(column, (images, *places)) if column else ()
+        _split_known(body, ((batch, (groups, *steps)), (column, (images, *places))))
 
     def target(body: Body, index: Index) -> Index:
         batch, row, column = index
@@ -125,6 +124,13 @@ def _contracted(call: Call, sliding: _Sliding, bias: Value | None, groups: Size)
         start=None if bias is None else start,
     )
     return contracted(call.program, contraction, call.node.name)
+
+
+def _split_known(body: Body, positions: Iterable[tuple[str, Shape]]) -> None:
+    """Split the positions that have a name already, so that what comes later finds the parts."""
+    for position, shape in positions:
+        if position:
+            body.split(position, shape)
 
 
 def _joined(body: Body, group: str, extent: Size, within: str) -> str:

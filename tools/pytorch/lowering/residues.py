@@ -22,7 +22,7 @@ class Residues:
     along: tuple[Window, ...]
     """Without dilation; strides are numbers."""
     extents: Shape
-    """Of the result."""
+    """How many outputs the result has in each dimension."""
 
     @property
     def steps(self) -> Shape:

@@ -1,8 +1,10 @@
 """A suite run on an opened device: which kernels, which folder, how many tasks at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
 from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
@@ -84,20 +86,47 @@ def drive_suite(
         ToolError: Another process works on the same results.
         SetupError: This machine lacks something, or the results cannot be written.
     """
-    choice = DeviceChoice(options.device, options.arch)
     with (
         status_line(quiet=session.as_json) as show,
-        opened_device(choice, session.settings, show) as opened,
-        writing_results(options.results_folder, _set(options, suite, opened)) as folder,
+        _opened(options, session.settings, show) as opened,
+        writing_results(options.results_folder, _set(options, suite, opened[0])) as folder,
     ):
         request = SuiteRequest(
             suite=suite.of_group(options.group),
-            jobs=options.jobs or _usual_jobs(opened, session.settings),
             resumes=options.resume,
             progress=show,
             keep=keep,
         )
-        return run_suite(request, _site(options, opened, session.settings), folder)
+        sites = [_site(options, one, session.settings) for one in opened]
+        return run_suite(request, sites, folder)
+
+
+@contextmanager
+def _opened(
+    options: SuiteOptions, settings: Settings, show: Callable[[str], None]
+) -> Generator[list[OpenedDevice]]:
+    """Open the device, a GPU once for each task at once, and give one for each of these.
+
+    Workers of an opened GPU serve one problem. What takes several evaluations at once, a simulator
+    or a pool, is opened once and stands several times.
+    """
+    choice = DeviceChoice(options.device, options.arch)
+    many = Event()
+
+    def tell(line: str) -> None:
+        if not many.is_set():  # then tasks wait for one another all the time
+            show(line)
+
+    with ExitStack() as stack:
+        first = stack.enter_context(opened_device(choice, settings, tell))
+        jobs = options.jobs or _usual_jobs(first, settings)
+        if first.timer is None or isinstance(first.device, ManyEvaluators):
+            yield [first] * jobs
+            return
+        if jobs > 1:
+            many.set()
+        others = (opened_device(choice, settings, tell) for _ in range(jobs - 1))
+        yield [first, *map(stack.enter_context, others)]
 
 
 def _usual_jobs(opened: OpenedDevice, settings: Settings) -> int:

@@ -32,7 +32,7 @@ def main(suite: Path, home: Path, tasks: int) -> None:
 
     with pytest.MonkeyPatch.context() as patch, writing_results(suite / "out", SIM_SET) as folder:
         patch.setattr(suite_stage, "run_task", at_once)
-        run_suite(SuiteRequest(load_suite(suite), keep=die_in_time), sim_site(home), folder)
+        run_suite(SuiteRequest(load_suite(suite), keep=die_in_time), [sim_site(home)], folder)
 
 
 if __name__ == "__main__":

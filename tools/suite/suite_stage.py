@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from dataclasses import dataclass, replace
+from queue import SimpleQueue
 from typing import Literal
 
 from pydantic import Field
@@ -24,8 +25,6 @@ class SuiteRequest:
     """What is asked of a run of a suite."""
 
     suite: Suite
-    jobs: int = 1
-    """Tasks at once."""
     resumes: bool = True
     """Whether results that are up to date are kept."""
     progress: Callable[[str], None] = ignore
@@ -72,14 +71,21 @@ class SuiteRun(Record):
         return sum(one.is_valid for one in self.results)
 
 
-def run_suite(request: SuiteRequest, site: SuiteSite, folder: ResultsFolder) -> SuiteRun:
+def run_suite(request: SuiteRequest, sites: Sequence[SuiteSite], folder: ResultsFolder) -> SuiteRun:
     """Return what became of every task; those with a result that is up to date are not run again.
+
+    Args:
+        request: The suite, and what to do after each task.
+        sites: One for each task that may be under way at once. A simulator or a pool may stand
+            several times; a GPU serves one problem at a time for each time that it was opened.
+        folder: Where results are kept.
 
     Raises:
         SetupError: This machine lacks something; what was done until then is on disk.
     """
     prepared = [
-        prepare_task(task, request.suite.problem_folders[task.name], site) for task in request.tasks
+        prepare_task(task, request.suite.problem_folders[task.name], sites[0])
+        for task in request.tasks
     ]
     found = {one.task.name: _up_to_date(one, folder) for one in prepared if request.resumes}
     done = {name: result for name, result in found.items() if result is not None}
@@ -99,7 +105,7 @@ def run_suite(request: SuiteRequest, site: SuiteSite, folder: ResultsFolder) -> 
 
     if done:
         request.progress(f"{len(done)} of {len(prepared)} tasks are done already")
-    for result in _results(ahead, request, site):
+    for result in _results(ahead, request, sites):
         folder.write(result)
         done[result.task] = result
         request.keep(so_far())
@@ -114,23 +120,25 @@ def _up_to_date(prepared: PreparedTask, folder: ResultsFolder) -> SuiteTaskResul
 
 
 def _results(
-    ahead: Sequence[PreparedTask], request: SuiteRequest, site: SuiteSite
+    ahead: Sequence[PreparedTask], request: SuiteRequest, sites: Sequence[SuiteSite]
 ) -> Iterator[SuiteTaskResult]:
-    """Yield results as they come, at most `jobs` tasks being under way."""
+    """Yield results as they come, a task at each site being under way."""
     if not ahead:
         return
     left = TimeLeft(len(ahead))
-    if request.jobs == 1 or len(ahead) == 1:
+    if len(sites) == 1 or len(ahead) == 1:
         for number, one in enumerate(ahead, start=1):
             line = f"{left.place(number)}{left.left(number)}: {one.task.name}"
             request.progress(line)
-            yield run_task(one, site, prefixed(request.progress, line))
+            yield run_task(one, sites[0], prefixed(request.progress, line))
         return
-    cores = max(1, site.settings.jobs // request.jobs)
-    shared = replace(site, settings=replace(site.settings, jobs=cores))
-    with thread_pool(request.jobs, "suite") as pool:
+    free: SimpleQueue[SuiteSite] = SimpleQueue()
+    for site in sites:
+        cores = max(1, site.settings.jobs // len(sites))
+        free.put(replace(site, settings=replace(site.settings, jobs=cores)))
+    with thread_pool(len(sites), "suite") as pool:
         futures: list[Future[SuiteTaskResult]] = [
-            pool.submit(_run_beside_others, one, shared) for one in ahead
+            pool.submit(_run_beside_others, one, free) for one in ahead
         ]
         request.progress(f"{left.place(0)} tasks done")
         for number, future in enumerate(as_completed(futures), start=1):
@@ -139,7 +147,11 @@ def _results(
             request.progress(told)
 
 
-def _run_beside_others(prepared: PreparedTask, site: SuiteSite) -> SuiteTaskResult:
-    """Return a task's result; on a pool all of it is of one GPU."""
-    with one_errand():
-        return run_task(prepared, site)
+def _run_beside_others(prepared: PreparedTask, free: SimpleQueue[SuiteSite]) -> SuiteTaskResult:
+    """Return a task's result, from a site that is free; on a pool all of it is of one GPU."""
+    site = free.get()
+    try:
+        with one_errand():
+            return run_task(prepared, site)
+    finally:
+        free.put(site)

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from kopt.tools.suite.results_folder import find_results, writing_results
 from kopt.tools.suite.suite_file import load_suite
 from kopt.tools.suite.suite_stage import SuiteRequest, SuiteRun, run_suite
 from kopt.tools.suite.task_result import SuiteTaskResult
-from kopt.tools.suite.task_stage import PreparedTask
+from kopt.tools.suite.task_stage import PreparedTask, SuiteSite
 from support import suite_crash_driver
 from support.small_suites import write_suite, write_task
 from support.suite_results import GPU_SET, SIM_SET, sim_site, task_result
@@ -51,10 +52,10 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def run(suite: Path, tmp_path: Path) -> Run:
     """Return a function that runs the suite."""
 
-    def call(**asked: object) -> SuiteRun:
+    def call(jobs: int = 1, **asked: object) -> SuiteRun:
         with writing_results(suite / "out", SIM_SET) as folder:
             request = SuiteRequest(load_suite(suite), **asked)  # type: ignore[arg-type]  # of tests
-            return run_suite(request, sim_site(tmp_path / "home"), folder)
+            return run_suite(request, [sim_site(tmp_path / "home")] * jobs, folder)
 
     return call
 
@@ -71,6 +72,32 @@ def test_several_tasks_at_once_come_to_the_same(run: Run, begun: list[str]) -> N
     assert sorted(begun) == list(NAMES)
     assert [one.task for one in together.results] == list(NAMES)
     assert run().kept == 3
+
+
+def test_no_site_has_two_tasks_at_once(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sites = [sim_site(tmp_path / name) for name in ("one", "other")]
+    both_began, is_last = threading.Barrier(2), threading.Event()
+    used: list[Path] = []
+    busy: set[Path] = set()
+
+    def at_once(prepared: PreparedTask, site: SuiteSite, *_: object) -> SuiteTaskResult:
+        home = site.settings.home
+        assert home not in busy
+        busy.add(home)
+        used.append(home)
+        if not is_last.is_set():  # the first two tasks meet here: each has a site of its own
+            both_began.wait(timeout=20.0)
+            is_last.set()
+        busy.remove(home)
+        return task_result(prepared.task.name, key=prepared.key)
+
+    monkeypatch.setattr(suite_stage, "run_task", at_once)
+    with writing_results(suite / "out", SIM_SET) as folder:
+        found = run_suite(SuiteRequest(load_suite(suite)), sites, folder)
+    assert len(found.results) == len(used) == 3
+    assert set(used) == {site.settings.home for site in sites}
 
 
 @pytest.mark.parametrize(
@@ -203,7 +230,7 @@ def test_only_the_tasks_of_a_group_are_run(begun: list[str], tmp_path: Path) -> 
     write_task(folder / "level2", "two_rows")
     request = SuiteRequest(load_suite(folder).of_group("level2"))
     with writing_results(tmp_path / "out", SIM_SET) as results:
-        found = run_suite(request, sim_site(tmp_path / "home"), results)
+        found = run_suite(request, [sim_site(tmp_path / "home")], results)
     assert (begun, found.planned) == (["two_rows"], 1)
 
 
@@ -216,7 +243,7 @@ def test_marked_tasks_are_run_unless_excluded_or_without_a_folder(
         write_task(folder, name)
     with writing_results(tmp_path / "out", SIM_SET) as results:
         site = sim_site(tmp_path / "home")
-        found = run_suite(SuiteRequest(load_suite(folder)), site, results)
+        found = run_suite(SuiteRequest(load_suite(folder)), [site], results)
     assert (begun, found.without_problem) == (["c"], ("b",))
 
 
@@ -227,8 +254,8 @@ def test_a_suite_without_a_problem_runs_nothing_and_says_so(
     suite = load_suite(write_suite(tmp_path / "kb", marks))
     lines: list[str] = []
     with writing_results(tmp_path / "out", SIM_SET) as results:
-        request = SuiteRequest(suite, jobs=2, progress=lines.append)
-        found = run_suite(request, sim_site(tmp_path / "home"), results)
+        request = SuiteRequest(suite, progress=lines.append)
+        found = run_suite(request, [sim_site(tmp_path / "home")] * 2, results)
     assert (begun, lines, found.without_problem) == ([], [], ("a", "b"))
 
 

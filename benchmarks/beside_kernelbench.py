@@ -45,7 +45,7 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-_EVALUATE = """\
+WITHOUT_CLIENTS = """\
 import sys
 from types import ModuleType
 
@@ -56,7 +56,10 @@ for client in ("litellm", "openai", "dotenv", "requests", "tqdm"):
     except ImportError:
         sys.modules[client] = module = ModuleType(client)
         module.completion = module.OpenAI = module.load_dotenv = module.tqdm = print
-
+"""
+"""The beginning of a program that loads KernelBench's modules: of no other packages of theirs."""
+_EVALUATE = f"""\
+{WITHOUT_CLIENTS}
 import torch
 from kernelbench.eval import eval_kernel_against_ref
 
@@ -72,7 +75,7 @@ result = eval_kernel_against_ref(
     precision=torch.bfloat16,
 )
 if result is None or not result.correctness:
-    sys.exit(f"KernelBench: {result}")
+    sys.exit("KernelBench: " + str(result))
 """
 """Run by a Python of its own: its evaluator keeps a context, and an extension stays loaded."""
 

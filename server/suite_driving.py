@@ -110,7 +110,7 @@ def _opened(
     Workers of an opened GPU serve one problem. What takes several evaluations at once, a simulator
     or a pool, is opened once and stands several times.
     """
-    choice = DeviceChoice(options.device, options.arch)
+    choice = DeviceChoice(options.device, options.arch, has_spare=False)
     many = Event()
 
     def tell(line: str) -> None:

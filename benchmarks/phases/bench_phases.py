@@ -81,7 +81,8 @@ TARGETS = (
     "kopt.tools.bench.repeated_timing:time_once",
     "kopt.tools.gpu.timing_session:MappedFile",
     "kopt.tools.gpu.array_file:write_arrays",
-    "kopt.tools.gpu.worker_pool:WorkerPool.worker_for",
+    "kopt.tools.gpu.worker_pool:WorkerPool.process_for",
+    "kopt.tools.gpu.worker_pool:WorkerPool.create_context",
     "kopt.tools.gpu.worker_pool:WorkerPool.settle",
     "kopt.tools.gpu.worker_process:WorkerProcess.end",
 )

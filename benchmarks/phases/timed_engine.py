@@ -15,7 +15,10 @@ _WORKER = "kopt.tools.gpu.worker"
 TARGETS = (
     f"{_WORKER}.execution:MappedFile",
     f"{_WORKER}.execution:overwrite_arrays",
+    f"{_WORKER}.cuda_engine:stage",
+    f"{_WORKER}.execution:import_library",
     f"{_WORKER}.execution:CallBuffers",
+    f"{_WORKER}.pinned_memory:_Pinned",
     f"{_WORKER}.execution:bind_side",
     f"{_WORKER}.execution:_run",
     f"{_WORKER}.buffers:CallBuffers.upload",

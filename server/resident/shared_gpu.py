@@ -23,7 +23,7 @@ from kopt.tools.devices.timer import (
     TimingSession,
     as_timer,
 )
-from kopt.tools.gpu.device import needed_folder
+from kopt.tools.gpu.worker_pool import needed_folder
 
 from .turns import Turns, Visitor
 

@@ -168,14 +168,13 @@ class HostCuda(ModuleType):
         del self._blocks[address]
         return (CUresult.CUDA_SUCCESS,)
 
-    def cuMemAllocHost(self, size_bytes: int) -> tuple[Any, ...]:
-        """Lend memory that is not empty."""
-        block = ctypes.create_string_buffer(b"\x77" * size_bytes, size_bytes)
-        self.pinned[ctypes.addressof(block)] = block
-        return CUresult.CUDA_SUCCESS, ctypes.addressof(block)
+    def cuMemHostRegister(self, address: int, size_bytes: int, _: int) -> tuple[Any, ...]:
+        """Note what is locked."""
+        self.pinned[address] = size_bytes
+        return (CUresult.CUDA_SUCCESS,)
 
-    def cuMemFreeHost(self, address: int) -> tuple[Any, ...]:
-        """Take it back."""
+    def cuMemHostUnregister(self, address: int) -> tuple[Any, ...]:
+        """Forget it."""
         del self.pinned[address]
         return (CUresult.CUDA_SUCCESS,)
 

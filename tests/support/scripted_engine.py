@@ -34,6 +34,7 @@ from kopt.tools.gpu.messages import (
     ReplayAnswer,
     ReplayRequest,
     Request,
+    StageRequest,
     StartAnswer,
     StartRequest,
     WarmAnswer,
@@ -52,6 +53,8 @@ class ScriptedEngine:
         match request:
             case StartRequest():
                 return self._start(request)
+            case StageRequest():
+                return Done()
             case ExecuteRequest():
                 assert (folder / request.inputs.file).is_file()
                 return ExecuteAnswer(outputs=request.inputs)

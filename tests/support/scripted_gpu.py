@@ -34,6 +34,7 @@ from kopt.tools.gpu.messages import (
     ReplayAnswer,
     ReplayRequest,
     Request,
+    StageRequest,
     StartAnswer,
     StartRequest,
     Step,
@@ -42,6 +43,8 @@ from kopt.tools.gpu.messages import (
 )
 
 ENGINE = "support.scripted_gpu:ScriptedGpu"
+STAGED = "staged"
+"""A file in the worker's folder once an execution was staged."""
 MISTAKEN_ENGINE = "support.scripted_gpu:MistakenGpu"
 SETS = 2
 
@@ -66,6 +69,8 @@ class ScriptedGpu:
         match request:
             case StartRequest():
                 return self.start(request)
+            case StageRequest():
+                return self.stage(request, folder)
             case ExecuteRequest():
                 return self.execute(request, folder)
             case OpenTimingRequest():
@@ -86,6 +91,14 @@ class ScriptedGpu:
     def start(self, request: StartRequest) -> StartAnswer:
         """Open the device that the request names."""
         return _opened(request.device_uuid)
+
+    def stage(self, request: StageRequest, folder: Path) -> Done | FaultAnswer:
+        """Leave a file, or do what the side says."""
+        failure = _play(request.execution.side, "stage")
+        if failure.fault is not None:
+            return FaultAnswer(fault=failure.fault)
+        (folder / STAGED).touch()
+        return Done()
 
     def execute(self, request: ExecuteRequest, folder: Path) -> ExecuteAnswer | FaultAnswer:
         """Double x, or do what the side says."""

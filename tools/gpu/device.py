@@ -4,19 +4,16 @@ This process never creates a CUDA context. It holds the GPU's lock for one reque
 timing session, asks the worker, and says what an answer means; a worker that was hurt is replaced.
 """
 
-import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 from kopt.config.errors import InfraError
 from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.device_facts import DeviceFacts
 from kopt.kernels.problem import Problem
 from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest, Program
-from kopt.tools.devices.gpu_time import count_gpu_time
 from kopt.tools.devices.timer import (
     CandidateSide,
     LibraryRun,
@@ -36,20 +33,25 @@ from .execution_end import (
     may_pass_elsewhere,
     outcome_of_answer,
 )
+from .gpu_turns import GpuTurns
 from .messages import (
     CopyCeilingAnswer,
     CopyCeilingRequest,
+    Done,
     ExecuteAnswer,
     ExecuteRequest,
+    StageRequest,
 )
 from .ticket_lock import TicketLock, Wait
 from .timing_session import WorkerTimingSession
-from .worker_pool import WorkerPool, is_packaged
-from .worker_process import WorkerProcess, ask_for
+from .worker_pool import WorkerPool, needed_folder
+from .worker_process import WorkerEnd, WorkerProcess, ask_for
 
 _SPARE_S = 10.0
 """Longest wait before a timing for a spare that is starting; it takes a second, torch four."""
 _COPY_CEILING_S = 60.0
+_STAGE_S = 180.0
+"""For the images of buffers, and for the imports of a library from a cold disk."""
 
 
 class CudaDevice:
@@ -77,10 +79,8 @@ class CudaDevice:
         """
         self._gpu = gpu
         self._pool = pool
-        self._lock = lock
+        self._turns = GpuTurns(lock, pool, self._tell)
         self._on_wait = on_wait
-        self._turns = threading.RLock()  # of everything below, and of the pool
-        self._has_turn = False
         self._is_abandoned = False
         self._inputs = WrittenInputs()
         self._copy_ceiling_gb_s: float | None = None
@@ -107,7 +107,7 @@ class CudaDevice:
             SetupError: No worker can start here.
             InfraError: It could not create a context.
         """
-        with self._turn():
+        with self._turns.of_thread():
             self._worker_for(program.problem)
 
     def execute(self, request: ExecutionRequest) -> ExecutionOutcome:
@@ -149,15 +149,16 @@ class CudaDevice:
             InfraError: The worker or the device failed; also from the session's methods.
         """
         library = any(isinstance(side, LibrarySide) for side in request.sides)
-        with self._turn():
+        with self._turns.of_thread():
             worker = self._worker_for(request.problem, library=library)
             self._pool.settle(_SPARE_S)
             inputs = self._inputs.file_in(worker.folder, named_draws(request.draws))
             session = WorkerTimingSession(worker, request, inputs)
-            failure = session.open()
-            yield failure or session
-            if not session.close():
-                self._pool.discard()
+            with self._turns.hold():
+                failure = session.open()
+                yield failure or session
+                if not session.close():
+                    self._pool.discard()
 
     def copy_ceiling_gb_s(self) -> float:
         """Return the measured device copy bandwidth, 1e9 bytes/s; measured once per process.
@@ -166,7 +167,7 @@ class CudaDevice:
             SetupError: No worker can start here.
             InfraError: The worker or the device failed.
         """
-        with self._turn():
+        with self._turns.of_thread():
             if self._copy_ceiling_gb_s is None:
                 self._copy_ceiling_gb_s = self._measure_copy_ceiling()
             return self._copy_ceiling_gb_s
@@ -191,12 +192,12 @@ class CudaDevice:
 
     def rest(self) -> None:
         """Start the second worker now, as nothing is measured."""
-        with self._turn():
+        with self._turns.of_thread():
             self._pool.keep_spare()
 
     def renew(self) -> None:
         """End the worker: what comes next runs in a process that has run nothing."""
-        with self._turn():
+        with self._turns.hold():
             self._pool.discard()
 
     def close(self) -> None:
@@ -206,35 +207,53 @@ class CudaDevice:
     def _measure_copy_ceiling(self) -> float:
         worker = self._worker_for(None)
         self._pool.settle(_SPARE_S)
-        answer = ask_for(CopyCeilingAnswer, worker, CopyCeilingRequest(), _COPY_CEILING_S)
+        with self._turns.hold():
+            answer = ask_for(CopyCeilingAnswer, worker, CopyCeilingRequest(), _COPY_CEILING_S)
         if not isinstance(answer, CopyCeilingAnswer):
             raise InfraError(f"the GPU worker ended while it copied: {answer.detail}")
         return answer.gb_s
 
     def _execute(self, execution: Execution) -> ExecutionOutcome:
         started = time.monotonic()
-        with self._turn():
-            worker, answer = self._ask_to_execute(execution)
+        with self._turns.of_thread():
+            worker, answer = self._stage_and_execute(execution)
             if may_pass_elsewhere(answer):
-                self._pool.discard()
-                worker, answer = self._ask_to_execute(execution)
+                worker, answer = self._stage_and_execute(execution)
             outcome = outcome_of_answer(execution, worker, answer)
-            if hurts_worker(answer):
-                self._pool.discard()
         return replace(outcome, elapsed_s=time.monotonic() - started)
 
-    def _ask_to_execute(self, execution: Execution) -> tuple[WorkerProcess, ExecutionEnd]:
-        asked, side = execution.request, execution.side
+    def _stage_and_execute(self, execution: Execution) -> tuple[WorkerProcess, ExecutionEnd]:
+        """Have a worker make all ready that needs no GPU, then hold the GPU for the execution.
+
+        Raises:
+            InfraError: The worker ended while no candidate ran in it.
+        """
+        side = execution.side
         candidate = side if isinstance(side, CandidateSide) else None
         worker = self._worker_for(
             execution.problem,
             None if candidate is None else candidate.cubin_path,
             library=isinstance(side, LibrarySide),
         )
-        request = ExecuteRequest(
+        request = self._request(execution, worker)
+        # What it cannot do it says again when it is asked to execute.
+        staged = ask_for(Done, worker, StageRequest(execution=request), _STAGE_S)
+        if isinstance(staged, WorkerEnd) and staged.reason == "timeout":
+            self._pool.discard()
+            raise InfraError(f"the GPU worker prepared no execution within {_STAGE_S:g} s")
+        self._refuse_if_abandoned()
+        with self._turns.hold():
+            answer = ask_for(ExecuteAnswer, worker, request, execution.request.timeout_s)
+            if may_pass_elsewhere(answer) or hurts_worker(answer):
+                self._pool.discard()  # its context goes before another process measures
+        return worker, answer
+
+    def _request(self, execution: Execution, worker: WorkerProcess) -> ExecuteRequest:
+        asked = execution.request
+        return ExecuteRequest(
             problem=execution.problem,
             workload=execution.workload,
-            side=side,
+            side=execution.side,
             inputs=self._inputs.file_in(worker.folder, asked.inputs),
             poison=asked.poison,
             # A missing wait shows only where the kernel before it is still writing.
@@ -243,7 +262,6 @@ class CudaDevice:
             and asked.program.plan.launches[0].pdl,
             finds_leftovers=isinstance(asked, ExecutionRequest) and asked.finds_leftovers,
         )
-        return worker, ask_for(ExecuteAnswer, worker, request, asked.timeout_s)
 
     def _worker_for(
         self, problem: Problem | None, program: str | None = None, *, library: bool = False
@@ -255,7 +273,13 @@ class CudaDevice:
         """
         folder = None if problem is None else needed_folder(problem)
         self._refuse_if_abandoned()  # before a worker is started for nobody
-        worker = self._pool.worker_for(folder, program, library)
+        if self._pool.must_replace(folder, program):
+            with self._turns.hold():
+                self._pool.discard()
+        worker = self._pool.process_for(folder, program, library)
+        if not self._pool.has_context:
+            with self._turns.hold():
+                self._pool.create_context()
         self._refuse_if_abandoned()
         return worker
 
@@ -263,37 +287,7 @@ class CudaDevice:
         if self._is_abandoned:
             raise InfraError("what ran on the GPU was ended")
 
-    @contextmanager
-    def _turn(self) -> Generator[None]:
-        """Hold the GPU: this thread among those of the process, the process among all others."""
-        with self._turns:
-            if self._has_turn:
-                yield
-                return
-            with self._lock.hold(self._tell):
-                self._has_turn = True
-                began = time.monotonic()
-                try:
-                    yield
-                except BaseException:
-                    self._pool.discard()  # what it is doing now is unknown
-                    raise
-                finally:
-                    self._has_turn = False
-                    count_gpu_time(time.monotonic() - began)
-            self._pool.refill()
-
     def _tell(self, wait: Wait) -> None:
         if self._on_wait is not None:
             held = "" if wait.holder is None else f"; held by {wait.holder}"
             self._on_wait(f"waiting for {self.name}, {wait.before} before you{held}")
-
-
-def needed_folder(problem: Problem) -> Path | None:
-    """Return the folder that a worker must be able to read; None where any worker will do.
-
-    A problem that comes with kopt and has no libraries, the plain copy, needs nothing of its own:
-    it is timed amid another problem's candidates, whose worker stays.
-    """
-    needs_none = not problem.baselines and is_packaged(problem.folder)
-    return None if needs_none else problem.folder

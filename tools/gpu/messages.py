@@ -130,6 +130,16 @@ class ExecuteRequest(Record):
     """Leave shared memory, local memory and registers as they are."""
 
 
+class StageRequest(Record):
+    """Make ready what the next execution needs and no GPU: the images of its buffers, imports.
+
+    Answered with `Done`, and by a fault as the execution itself would be.
+    """
+
+    kind: Literal["stage"] = "stage"
+    execution: ExecuteRequest
+
+
 class ExecuteAnswer(Record):
     """What an execution did."""
 
@@ -242,6 +252,7 @@ class Failed(Record):
 
 Request = Annotated[
     StartRequest
+    | StageRequest
     | ExecuteRequest
     | OpenTimingRequest
     | ReplayRequest

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import kopt
 from kopt.config.errors import InfraError, KoptError
+from kopt.kernels.problem import Problem
 
 from .messages import StartAnswer, StartRequest
 from .worker_process import WorkerProcess, ask_for
@@ -68,12 +69,23 @@ class WorkerPool:
         self._folder: Path | None = None
         self._library = False
         self._worker: WorkerProcess | None = None
+        self._has_context = False
         self._programs: set[str] = set()
         self._spare: _Spare | None = None
         self._is_closed = False
 
-    def worker_for(self, folder: Path | None, program: str | None, library: bool) -> WorkerProcess:
-        """Return a worker with a context; another problem or too many programs replace it.
+    def must_replace(self, folder: Path | None, program: str | None) -> bool:
+        """Return whether the current worker ends before what `process_for` is asked for.
+
+        Its context goes with it, which is felt by who measures: hold the GPU, and `discard` it.
+        """
+        if self._worker is None:
+            return False
+        is_full = len(self._programs) == MAX_PROGRAMS and program not in (None, *self._programs)
+        return is_full or folder not in (None, self._folder)
+
+    def process_for(self, folder: Path | None, program: str | None, library: bool) -> WorkerProcess:
+        """Return a worker whose imports are done; another problem or too many programs replace it.
 
         Args:
             folder: The problem's, which the worker may read; None for any worker.
@@ -82,24 +94,46 @@ class WorkerPool:
 
         Raises:
             SetupError: The sandbox or the imports of a worker do not work here.
-            InfraError: It ended, or could not create a context; or the pool is closed.
+            InfraError: It ended; or the pool is closed.
         """
         self._refuse_if_closed()
-        if folder not in (None, self._folder):
+        if self.must_replace(folder, program):
             self.discard()
+        if folder not in (None, self._folder):
             if not is_packaged(folder):
                 self._drop_spare()
             self._folder = folder
         if library and not self._library:
             self._library = True
             self._drop_spare()
-        if program is not None and program not in self._programs:
-            if len(self._programs) == MAX_PROGRAMS:
-                self.discard()
+        if program is not None:
             self._programs.add(program)
         if self._worker is None:
             self._worker = self._started()
+            self._has_context = False
         return self._worker
+
+    @property
+    def has_context(self) -> bool:
+        """Whether the current worker has one."""
+        return self._worker is not None and self._has_context
+
+    def create_context(self) -> None:
+        """Create the context of the current worker: only by who holds the GPU.
+
+        Raises:
+            InfraError: The worker ended, or could not; or the pool is closed.
+        """
+        worker = self._worker
+        if worker is None:
+            raise InfraError("the GPU was closed while it was in use")
+        try:
+            self._ask_for_context(worker)
+            self._refuse_if_closed()
+        except BaseException:
+            self.discard()
+            raise
+        self._has_context = True
 
     def discard(self) -> None:
         """End the worker: the next one is the spare."""
@@ -141,7 +175,6 @@ class WorkerPool:
         try:
             if spare is None:
                 worker.start()
-            self._create_context(worker)
             self._refuse_if_closed()
         except BaseException:
             worker.end()
@@ -167,7 +200,7 @@ class WorkerPool:
         if spare is not None:
             spare.end()
 
-    def _create_context(self, worker: WorkerProcess) -> None:
+    def _ask_for_context(self, worker: WorkerProcess) -> None:
         request = self._start()
         answer = ask_for(StartAnswer, worker, request, _CONTEXT_S)
         if not isinstance(answer, StartAnswer):
@@ -182,3 +215,13 @@ def is_packaged(folder: Path | None) -> bool:
         return True
     parents = (*folder.parents, *folder.resolve().parents)
     return any(root in parents or root.resolve() in parents for root in map(Path, kopt.__path__))
+
+
+def needed_folder(problem: Problem) -> Path | None:
+    """Return the folder that a worker must be able to read; None where any worker will do.
+
+    A problem that comes with kopt and has no libraries, the plain copy, needs nothing of its own:
+    it is timed amid another problem's candidates, whose worker stays.
+    """
+    needs_none = not problem.baselines and is_packaged(problem.folder)
+    return None if needs_none else problem.folder

@@ -14,10 +14,11 @@ from kopt.kernels.status import Status
 from kopt.tools.devices.device import Device
 from kopt.tools.devices.timer import Timer, TimingFailure
 from kopt.tools.gpu import device as device_module
+from kopt.tools.gpu import gpu_turns
 from kopt.tools.gpu.ticket_lock import TicketLock
 from support.bench_results import H100
 from support.scripted_device import INPUTS, ScriptedDevice, plan, side
-from support.scripted_gpu import MISTAKEN_ENGINE
+from support.scripted_gpu import MISTAKEN_ENGINE, STAGED
 
 BOUND_S = 60.0
 
@@ -221,12 +222,54 @@ def test_gpu_time_is_that_of_the_turn_counted_once(
     scripted: ScriptedDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns: list[float] = []
-    monkeypatch.setattr(device_module, "count_gpu_time", turns.append)
+    monkeypatch.setattr(gpu_turns, "count_gpu_time", turns.append)
+    scripted.execute()  # in two turns, the first for the context
+    turns.clear()
     with scripted.device.open_timing(scripted.timing(side())):
         scripted.execute()
         assert turns == []
     scripted.execute()
     assert len(turns) == 2 and min(turns) > 0.0
+
+
+def test_all_but_the_execution_is_done_while_another_process_has_the_gpu(
+    scripted: ScriptedDevice,
+) -> None:
+    waits = threading.Event()
+    seen: list[tuple[bool, bool]] = []
+
+    def on_wait(text: str) -> None:
+        assert text
+        worker = scripted.workers[0]
+        seen.append((worker.is_alive, (worker.folder / STAGED).exists()))
+        waits.set()
+
+    other = scripted.another(on_wait, has_spare=False)
+    for _ in range(2):  # the first waits for a context, the second has one
+        thread = threading.Thread(target=other.execute, args=[scripted.request()])
+        waits.clear()
+        with scripted.lock.hold():
+            thread.start()
+            assert waits.wait(BOUND_S)
+        thread.join(BOUND_S)
+    other.close()
+    assert seen[0] == (True, False)
+    assert seen[-1] == (True, True)
+
+
+def test_what_cannot_be_staged_is_for_the_execution_to_say(scripted: ScriptedDevice) -> None:
+    assert scripted.execute("stage fault CUDA_ERROR_OUT_OF_MEMORY").status is Status.PASSED
+
+
+@pytest.mark.parametrize("act", ["stage exit", "stage raise no memory", "stage spin"])
+def test_a_worker_that_fails_before_it_executes_blames_no_candidate(
+    scripted: ScriptedDevice, act: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_module, "_STAGE_S", 0.5)
+    with pytest.raises(InfraError):
+        scripted.execute(act)
+    monkeypatch.undo()
+    assert scripted.execute().status is Status.PASSED
 
 
 def test_interrupt_frees_the_gpu_and_ends_the_worker(scripted: ScriptedDevice) -> None:

@@ -19,6 +19,7 @@ from kopt.tools.gpu.messages import (
     OpenTimingRequest,
     ReplayRequest,
     Request,
+    StageRequest,
     StartAnswer,
     StartRequest,
     WarmRequest,
@@ -27,7 +28,7 @@ from kopt.tools.gpu.messages import (
 from .context import WorkerContext, open_context
 from .copy_ceiling import copy_ceiling_gb_s
 from .driver import bindings
-from .execution import execute
+from .execution import StagedExecution, execute, stage
 from .failure import ExecutionFailure
 from .timing import TimingEnd, open_timing
 
@@ -44,6 +45,7 @@ class CudaEngine:
         bindings()
         self._worker: WorkerContext | None = None
         self._timing: TimingEnd | None = None
+        self._staged: StagedExecution | None = None
 
     def answer(self, request: Request, folder: Path) -> Answer:
         """Do what `request` asks; what CUDA or a library says against a side is an answer, too."""
@@ -56,8 +58,12 @@ class CudaEngine:
         match request:
             case StartRequest():
                 return self._start(request)
+            case StageRequest():
+                self._unstage()
+                self._staged = stage(request.execution, folder, self._context())
+                return Done()
             case ExecuteRequest():
-                return execute(request, folder, self._context())
+                return execute(self._staged_for(request, folder), folder, self._context())
             case OpenTimingRequest():
                 return self._open_timing(request, folder)
             case ReplayRequest():
@@ -78,6 +84,20 @@ class CudaEngine:
             raise InfraError("the worker has a context already")
         self._worker = open_context(request)
         return StartAnswer(facts=self._worker.facts)
+
+    def _staged_for(self, request: ExecuteRequest, folder: Path) -> StagedExecution:
+        """Return what was staged for `request`; where something else was, or nothing, it is now."""
+        staged, self._staged = self._staged, None
+        if staged is not None and staged.data.request == request:
+            return staged
+        if staged is not None:
+            staged.close()
+        return stage(request, folder, self._context())
+
+    def _unstage(self) -> None:
+        staged, self._staged = self._staged, None
+        if staged is not None:
+            staged.close()
 
     def _open_timing(self, request: OpenTimingRequest, folder: Path) -> Answer:
         if self._timing is not None:

@@ -14,7 +14,6 @@ other values.
 import ctypes
 import secrets
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ from kopt.config.errors import InfraError
 from kopt.kernels.plan import Launch
 from kopt.kernels.problem import Problem
 from kopt.tools.devices.device import Arrays
+from kopt.tools.devices.timer import LibrarySide
 from kopt.tools.gpu.array_file import MappedFile, overwrite_arrays
 from kopt.tools.gpu.messages import BufferDamage, ExecuteAnswer, ExecuteRequest
 
@@ -33,6 +33,7 @@ from .context import WorkerContext
 from .driver import Module, Stream
 from .failure import ExecutionFailure, step
 from .launcher import BoundPlan
+from .library_side import import_library
 from .sides import Call, bind_side
 
 DELAY_CYCLES = 200_000
@@ -117,32 +118,58 @@ class LateProducer:
 _OUTPUT_FILE = "outputs"
 
 
-def execute(request: ExecuteRequest, folder: Path, worker: WorkerContext) -> ExecuteAnswer:
-    """Run the side of `request` once.
+@dataclass(frozen=True)
+class StagedExecution:
+    """An execution as far as it can be made ready without the GPU."""
+
+    data: CallData
+    buffers: CallBuffers
+
+    def close(self) -> None:
+        """Give the host's memory back."""
+        self.buffers.close()
+
+
+def stage(request: ExecuteRequest, folder: Path, worker: WorkerContext) -> StagedExecution:
+    """Make the images of the buffers of `request`, and import what a library side needs.
 
     Raises:
-        ExecutionFailure: CUDA or the library says something against it.
+        ExecutionFailure: There is not enough memory.
         InfraError: The inputs cannot be read, or do not fit their tensors.
-        OSError: The outputs cannot be written.
     """
+    if isinstance(request.side, LibrarySide):
+        import_library(request.problem, request.side)
     dtypes = {tensor.name: tensor.dtype for tensor in request.problem.tensors}
     inputs = MappedFile(folder, request.inputs).arrays(dtypes)
-    with ExitStack() as stack:
-        outputs, damage = _execute(request, inputs, worker, stack)
-        # Their reader has copied those of the execution before.
-        written = overwrite_arrays(folder, _OUTPUT_FILE, outputs.items())
-    return ExecuteAnswer(damage=damage, outputs=written)
-
-
-def _execute(
-    request: ExecuteRequest, inputs: Arrays, worker: WorkerContext, resources: ExitStack
-) -> tuple[Arrays, tuple[BufferDamage, ...]]:
-    """Return outputs that stand until `resources` close, and damage."""
     late = late_inputs(request.problem) if request.late_producer else ()
     data = CallData(request, inputs, late)
     with step("allocate"):
         buffers = CallBuffers(data, worker.arena, worker.pinned, secrets.randbits(64))
-    resources.callback(buffers.close)
+    return StagedExecution(data, buffers)
+
+
+def execute(staged: StagedExecution, folder: Path, worker: WorkerContext) -> ExecuteAnswer:
+    """Run the side of what was staged once, and close it.
+
+    Raises:
+        ExecutionFailure: CUDA or the library says something against it.
+        OSError: The outputs cannot be written.
+    """
+    try:
+        outputs, damage = _execute(staged, worker)
+        # Their reader has copied those of the execution before.
+        written = overwrite_arrays(folder, _OUTPUT_FILE, outputs.items())
+    finally:
+        staged.close()
+    return ExecuteAnswer(damage=damage, outputs=written)
+
+
+def _execute(
+    staged: StagedExecution, worker: WorkerContext
+) -> tuple[Arrays, tuple[BufferDamage, ...]]:
+    """Return outputs that stand until `staged` is closed, and damage."""
+    data, buffers = staged.data, staged.buffers
+    request = data.request
     with step("allocate"):
         buffers.upload(worker.stream)
     # A library may plan when it is bound, by page tables and lengths that it reads.

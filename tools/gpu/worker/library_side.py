@@ -9,7 +9,7 @@ import importlib
 import re
 import warnings
 from collections.abc import Callable, Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, cast
@@ -88,6 +88,13 @@ class BoundLibrary:
         before = _allocations()
         self.launch()
         return 0 if self.results else _allocations() - before
+
+
+def import_library(problem: Problem, side: LibrarySide) -> None:
+    """Import torch and the module of a side; what fails here fails again when it is bound."""
+    with suppress(Exception):
+        _torch()
+        load_baseline(problem, side.baseline)
 
 
 def bind_library(

@@ -16,7 +16,7 @@ from kopt.tools.gpu.messages import BufferDamage, ExecuteAnswer, ExecuteRequest,
 from kopt.tools.gpu.worker.buffers import STALE_POISON
 from kopt.tools.gpu.worker.context import WorkerContext
 from kopt.tools.gpu.worker.driver import Stream
-from kopt.tools.gpu.worker.execution import execute
+from kopt.tools.gpu.worker.execution import execute, stage
 from kopt.tools.gpu.worker.failure import ExecutionFailure
 from kopt.tools.gpu.worker.launcher import LaunchDevice, PlanCache
 from support.host_cuda import (
@@ -82,7 +82,7 @@ class Rig:
             late_producer=late,
             finds_leftovers=finds_leftovers,
         )
-        return execute(request, self.folder, self.worker)
+        return execute(stage(request, self.folder, self.worker), self.folder, self.worker)
 
     def outputs(self, answer: ExecuteAnswer) -> Arrays:
         """Return the outputs of an execution without a fault."""

@@ -13,7 +13,7 @@ from kopt.tools.gpu.array_file import read_arrays, write_arrays
 from kopt.tools.gpu.messages import ExecuteRequest
 from kopt.tools.gpu.worker.context import WorkerContext
 from kopt.tools.gpu.worker.driver import Stream
-from kopt.tools.gpu.worker.execution import execute
+from kopt.tools.gpu.worker.execution import execute, stage
 from kopt.tools.gpu.worker.launcher import LaunchDevice, PlanCache
 from support.host_cuda import SM_COUNT, HostCuda
 from support.host_timing import HostTimingCuda
@@ -65,9 +65,8 @@ def _executed(cuda: HostCuda, problem: Problem, folder: Path, late: bool) -> Arr
         poison=0xFF,
         late_producer=late,
     )
-    answer = execute(
-        request, folder, WorkerContext(FACTS, device.stream, PlanCache(device), helpers)
-    )
+    worker = WorkerContext(FACTS, device.stream, PlanCache(device), helpers)
+    answer = execute(stage(request, folder, worker), folder, worker)
     return read_arrays(folder, answer.outputs, {"out": "float32"})
 
 

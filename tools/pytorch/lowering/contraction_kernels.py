@@ -5,11 +5,12 @@ where the sum is long and results few.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from .body import Body
 from .buffers import Grid, per_element
 from .contraction import Contraction, element, finish
-from .contraction_tiles import TILED, choose_tile, tiled
+from .contraction_tiles import TILED, choose_tile, is_long, tiled
 from .folds import SUM
 from .program import Epilogue, LoweredProgram, Pending
 from .sizes import product
@@ -37,7 +38,7 @@ def _scheme(program: LoweredProgram, contraction: Contraction) -> _Writer:
     extents = (contraction.rows, contraction.columns, contraction.terms)
     if all(largest(size) >= least for size, least in zip(extents, TILED, strict=True)):
         choose_tile(program, contraction)
-        return tiled
+        return partial(tiled, in_parts=is_long(program, contraction))
     results = program.sizes.elements((contraction.batch, contraction.rows, contraction.columns))
     if largest(contraction.terms) >= LONG_SUM and results < FEW:
         return _by_block

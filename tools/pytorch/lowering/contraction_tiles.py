@@ -21,6 +21,13 @@ _FEW_BLOCKS = 128
 """Blocks below which smaller tiles are better: an H100 has 132 SMs."""
 _MOST_PADDED = 1.1
 """Times the results that a tile of half the side computes: what lies outside is in vain."""
+_MOST_IN_ONE_SUM = 16_384
+_PART = 4_096
+"""Terms of a partial sum where there are more than the above: a multiple of each TILE_K.
+
+Half a million terms added one after the other lose those that are far smaller than what they are
+added to; with few of them large, the result is farther off than that of any library.
+"""
 
 
 def choose_tile(program: LoweredProgram, contraction: Contraction) -> None:
@@ -71,7 +78,14 @@ class _Side:
         return f"{self.name}_k"
 
 
-def tiled(contraction: Contraction, body: Body, epilogue: Epilogue) -> Grid:
+def is_long(program: LoweredProgram, contraction: Contraction) -> bool:
+    """Return whether the sum is taken in parts."""
+    return program.sizes.largest(contraction.terms) > _MOST_IN_ONE_SUM
+
+
+def tiled(
+    contraction: Contraction, body: Body, epilogue: Epilogue, *, in_parts: bool = False
+) -> Grid:
     """Write the statements of a block, and return its grid."""
     rows, columns = (ceil_div(one, _TILE) for one in (contraction.rows, contraction.columns))
     ctype = contraction.element
@@ -93,6 +107,10 @@ def tiled(contraction: Contraction, body: Body, epilogue: Epilogue) -> Grid:
     body.line(f"const Index row0 = blockIdx.x / ({columns.code}) % ({rows.code}) * TILE;")
     body.line(f"const Index b = blockIdx.x / ({columns.code}) / ({rows.code});")
     body.line(f"{ctype} sums[SIDE][SIDE] = {{}};")
+    if in_parts:
+        body.line(
+            f"{ctype} before[SIDE][SIDE] = {{}};  // of whole parts"
+        )
     for side in (left, right):
         if not side.operand.runs_along_k:
             body.line(f"const Index {side.at} = {side.first} + threadIdx.x % TILE;")
@@ -105,11 +123,15 @@ def tiled(contraction: Contraction, body: Body, epilogue: Epilogue) -> Grid:
                 _read(contraction, body, side, b)
         with body.block("if (k0 != 0)"):
             _multiply(contraction, body)
+            if in_parts:
+                _end_part(body)
         body.line("__syncthreads();  // all have read before the tiles are filled again")
         with body.block(f"if (k0 < {terms})"):
             for side in (left, right):
                 _fill(body, side)
         body.line("__syncthreads();  // both tiles are whole before any of them is read")
+    if in_parts:
+        _each_result(body, "sums[i][j] += before[i][j];")
     _write(contraction, body, epilogue, b)
     grid = product((contraction.batch, rows, columns)).header
     return Grid(grid, "256", "__launch_bounds__(256) ")
@@ -161,6 +183,22 @@ def _multiply(contraction: Contraction, body: Body) -> None:
             body.line("#pragma unroll")
             with body.block("for (int i = 0; i < SIDE; ++i)"):
                 body.line("sums[i][j] += of_left[i / VEC].at[i % VEC] * of_right;")
+
+
+def _end_part(body: Body) -> None:
+    """Write what ends a part of the sums after its last tile."""
+    with body.block(f"if (k0 % {_PART} == 0)"):
+        _each_result(body, "before[i][j] += sums[i][j];", "sums[i][j] = 0;")
+
+
+def _each_result(body: Body, *lines: str) -> None:
+    """Write loops over the results of a thread."""
+    body.line("#pragma unroll")
+    with body.block("for (int i = 0; i < SIDE; ++i)"):
+        body.line("#pragma unroll")
+        with body.block("for (int j = 0; j < SIDE; ++j)"):
+            for line in lines:
+                body.line(line)
 
 
 def _write(contraction: Contraction, body: Body, epilogue: Epilogue, b: str) -> None:

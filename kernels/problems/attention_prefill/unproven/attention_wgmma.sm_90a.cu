@@ -2,7 +2,7 @@
 family: [tensor_cores, async_pipeline, persistent]
 note: "tiles of 128x128 by TMA and wgmma: a producer, two consumer warpgroups in turns"
 where: "N >= B and B > 0"
-tune: {TAKE_TURNS: [1, 0], PERSISTENT: [1, 0]}
+tune: {TAKE_TURNS: [0, 1], PERSISTENT: [1, 0]}
 tensor_maps:
   q_tiles: {tensor: q, view: "N, H * G * D", box: "128, 64", swizzle: 128}
   k_tiles: {tensor: k, view: "N, H * D", box: "128, 64", swizzle: 128}

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from support.function_modules import Case, on, on_three, on_two
+from support.function_modules import Case, given_two, on, on_three, on_two
 from support.lowered_modules import differences
 
 pytestmark = pytest.mark.slow  # torch exports each module at three shapes: a minute
@@ -15,6 +15,14 @@ IMAGES = ((2, 3, 5, 7), (1, 3, 8, 6), (3, 3, 11, 13))
 GROUPED = ((2, 6, 5, 7), (1, 6, 8, 6), (3, 6, 11, 13))
 LINES = ((2, 3, 9), (1, 3, 17), (4, 3, 30))
 VOLUMES = ((2, 2, 3, 5, 4), (1, 2, 4, 3, 6), (3, 2, 5, 5, 5))
+
+
+def with_a_large_term(terms: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return operands whose products are 1 but for one: any that is added to it is lost."""
+    left = torch.ones(17, terms)
+    left[:, min(terms, 4_096) - 1] = 2.0**25
+    return left, torch.ones(terms, 18)
+
 
 CASES: dict[str, Case] = {
     "mm": on_two(
@@ -35,6 +43,7 @@ CASES: dict[str, Case] = {
     "a_long_sum": on_two(
         torch.mm, *(((m, k), (k, n)) for m, k, n in ((3, 50, 2), (3, 2300, 2), (5, 70, 1)))
     ),
+    "a_sum_in_parts": given_two(torch.mm, (with_a_large_term(k) for k in (50, 20_000, 4_099))),
     "linear": on(nn.Sequential(nn.Linear(33, 20), nn.ReLU(), nn.Linear(20, 17)), (3, 33), (65, 33)),
     "linear_of_three_dimensions": on(nn.Linear(33, 20), (3, 2, 33), (5, 4, 33), (7, 9, 33)),
     "baddbmm": on_three(
@@ -83,6 +92,13 @@ def test_contractions_agree_with_pytorch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tile", [32, 128])
 def test_tiles_of_every_size_agree_with_pytorch(tile: int, tmp_path: Path) -> None:
-    names = ("mm", "bmm", "conv2d_in_tiles", "transposed1d", "transposed2d_in_tiles")
+    names = (
+        "mm",
+        "a_sum_in_parts",
+        "bmm",
+        "conv2d_in_tiles",
+        "transposed1d",
+        "transposed2d_in_tiles",
+    )
     cases = {name: CASES[name] for name in names}
     assert differences(cases, tmp_path, {"TILE": tile, "TILE_K": 8, "BLOCK": 128}) == {}

@@ -75,7 +75,7 @@ def test_blocks_that_take_tiles_of_several_sequences_one_after_the_other_are_rig
     turns: int, blocks: int, tmp_path: Path, settings: Settings
 ) -> None:
     problem = with_one_workload(PREFILL, SEVERAL, tmp_path)
-    source = _with(_on_blocks(WGMMA.source, blocks), "TAKE_TURNS: [1, 0]", f"TAKE_TURNS: [{turns}]")
+    source = _with(_on_blocks(WGMMA.source, blocks), "TAKE_TURNS: [0, 1]", f"TAKE_TURNS: [{turns}]")
     result = _check(problem, source, settings, "quick")
     assert result.status is Status.PASSED, (result.mismatch, result.diagnostics)
     assert not result.unexecuted_lines
@@ -136,7 +136,8 @@ NIGHTLY = (
 )
 def test_one_word_less_is_found(right: str, wrong: str, tmp_path: Path, settings: Settings) -> None:
     problem = with_one_workload(PREFILL, SEVERAL, tmp_path)
-    source = _with(_on_blocks(WGMMA.source, 2), right, wrong)
+    taking_turns = _with(WGMMA.source, "TAKE_TURNS: [0, 1]", "TAKE_TURNS: [1]")
+    source = _with(_on_blocks(taking_turns, 2), right, wrong)
     result = _check(problem, source, settings, "quick")
     assert result.status not in (Status.PASSED, Status.COMPILE_ERROR), result.diagnostics
 

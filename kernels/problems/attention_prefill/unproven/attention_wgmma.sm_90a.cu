@@ -1,6 +1,6 @@
 /* kopt: 1
 family: [tensor_cores, async_pipeline, persistent]
-note: "tiles of 128x128 by TMA and wgmma: a producer, two consumer warpgroups in turns"
+note: "tiles of 128x128 by TMA and wgmma: a producer, two consumer warpgroups"
 where: "N >= B and B > 0"
 tune: {TAKE_TURNS: [0, 1], PERSISTENT: [1, 0]}
 tensor_maps:

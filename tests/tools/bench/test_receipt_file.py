@@ -19,8 +19,8 @@ from support.receipts import old_format, sealed_receipt, write_receipt, write_wi
 PACKAGED = {
     "add_rmsnorm_fp4quant": "a7e18200de12",
     "add_rmsnorm_fp4quant_sf128x4": "56493e17935e",
-    "attention_decode": "dbe8645607b3",
-    "attention_prefill": "f01aed4ab1da",
+    "attention_decode": "f155dfb3f483",
+    "attention_prefill": "fcea0d64b08d",
     "fused_add_rmsnorm": "dff6a7f272a8",
     "fused_add_rmsnorm_fp8_block_quant": "80b1bfae10b7",
     "fused_add_rmsnorm_quant": "923f96dd59f5",

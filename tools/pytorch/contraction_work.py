@@ -1,23 +1,36 @@
 """The arithmetic of a graph: operations of its contractions, as expressions over the axes."""
 
-from kopt.kernels.expressions import evaluate_expression
+from collections.abc import Mapping
+
+from kopt.kernels.expressions import ExpressionError, evaluate_expression, expression_names
 
 from .graph import Argument, AxisSize, Graph, Node, Ref, Size
 from .operators import CONTRACTIONS, base_name
 
-_MOST_CHARACTERS = 4000
-"""An expression that is longer is left out: problem.yaml stays readable."""
-
 
 def flops_of(graph: Graph) -> str:
-    """Return the floating-point operations of the contractions of `graph`; "0" for none."""
+    """Return the floating-point operations of the contractions of `graph` as an expression.
+
+    It is "0" where there are none, and where the sum is longer than an expression of problem.yaml
+    may be, as that of a network of dozens of different convolutions is: `flops_at` has its value.
+    """
     terms: dict[str, int] = {}
     for node in graph.nodes:
         found = contraction_flops(graph, node)
         if found is not None:
             terms[found] = terms.get(found, 0) + 1
     text = " + ".join(f"{count} * {one}" if count > 1 else one for one, count in terms.items())
-    return text if text and len(text) <= _MOST_CHARACTERS else "0"
+    try:
+        expression_names(text or "0")
+    except ExpressionError:
+        return "0"
+    return text or "0"
+
+
+def flops_at(graph: Graph, axes: Mapping[str, int]) -> int:
+    """Return the floating-point operations of the contractions of `graph` at sizes of its axes."""
+    found = (contraction_flops(graph, node) for node in graph.nodes)
+    return sum(evaluate_expression(one, axes) for one in found if one is not None)
 
 
 def contraction_flops(graph: Graph, node: Node) -> str | None:

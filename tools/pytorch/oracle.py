@@ -18,14 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from kopt.config.errors import ToolError
-from kopt.kernels.expressions import evaluate_expression
 from kopt.kernels.input_regimes import Magnitudes
 from kopt.kernels.oracle import Arrays, Expected, Inputs
 from kopt.kernels.problem import Workload
 from kopt.kernels.wide_work import run_wide, slices
 
 from .budget import expected_within
-from .contraction_work import flops_of
+from .contraction_work import flops_at
 from .drawing import InputDraw, draw_input
 from .graph import FILE_NAME, AxisSize, Graph, read_graph
 from .interpreter import BoundGraph
@@ -156,8 +155,9 @@ class ImportedOracle:
         outputs = (self.graph.type_of(one.value).shape for one in self.graph.outputs)
         written = (prod(axes[n.axis] if isinstance(n, AxisSize) else n for n in s) for s in outputs)
         elements = sum(one.numel() for one in tensors) + sum(written)
-        flops = evaluate_expression(flops_of(self.graph), dict(axes))
-        is_long = flops > MANY_FLOPS or run_values(self.graph, axes) > MANY_VALUES
+        is_long = (
+            flops_at(self.graph, axes) > MANY_FLOPS or run_values(self.graph, axes) > MANY_VALUES
+        )
         return is_long or elements > MANY_ELEMENTS
 
     def _distances(

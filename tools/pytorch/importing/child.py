@@ -23,6 +23,7 @@ from kopt.tools.pytorch.torch_library import load_torch
 from .exported import ANSWER, PROGRESS, REQUEST, ChildAnswer, ChildFailure, Exported, step
 from .exporting import ExportedModule, export_module
 from .fake_run import FakeRun, fake_run
+from .known_values import known_values
 from .longer_batch import told_apart
 from .measuring import measure
 from .probing import Probe, probe
@@ -90,7 +91,7 @@ def _exported(
     large = small
     if values:
         tell(step(4, "exporting it at its own shape"))
-        large = _exported_fake(request, function)
+        large = _exported_fake(request, function, small.changed)
         refuse_other(small.graph, large.graph)
         measured.append(Measured(workload=OFFICIAL, graph=large.graph))
     names = [one.name for one in small.graph.inputs if one.drawing.kind == "stored"]
@@ -200,10 +201,12 @@ def _as_array(tensor: Any) -> Any:
     return (value.double() if value.is_floating_point() else value).numpy()
 
 
-def _exported_fake(request: ExportRequest, function: SizedFunction) -> ExportedModule:
+def _exported_fake(
+    request: ExportRequest, function: SizedFunction, changed: frozenset[str]
+) -> ExportedModule:
     """Return the official graph, exported without its memory."""
     module, inputs = _fake(request, function, {})
-    return export_module(module, inputs, _files(request))
+    return export_module(module, inputs, _files(request), changed=changed)
 
 
 def _fake(
@@ -213,7 +216,7 @@ def _fake(
     torch = load_torch()
     fake: Any = importlib.import_module("torch._subclasses.fake_tensor").FakeTensorMode
 
-    with torch.no_grad(), fake(allow_non_fake_inputs=True):
+    with torch.no_grad(), fake(allow_non_fake_inputs=True), known_values():
         made: tuple[Any, tuple[Any, ...]] = _guarded(request, lambda: function.build(values))
     return made
 
@@ -231,7 +234,7 @@ def _official_values(
     if all(one is not None and not isinstance(one, fake) for one in made.values()):
         return {name: _as_array(one) for name, one in made.items()}
     module, inputs = _guarded(request, lambda: function.build({}))
-    exported = export_module(module, inputs, _files(request))
+    exported = export_module(module, inputs, _files(request), changed=large.changed)
     values = _tensors(exported, module, inputs)
     return {name: _as_array(values[name]) for name in names}
 

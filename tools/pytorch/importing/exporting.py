@@ -6,8 +6,7 @@ needs are left out. What cannot be a graph is refused with the user's line.
 
 import operator
 import re
-import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,9 +30,11 @@ from kopt.tools.pytorch.graph import (
 from kopt.tools.pytorch.operators import RANDOM, base_name, is_known
 from kopt.tools.pytorch.torch_library import Tensor, load_torch, module_of, parts_of
 
+from .exported_program import exported_program
 from .forward_call import ForwardCall, forward_call
 
-_KEPT_WHOLE = ("lstm.input", "gru.input")
+_COPY = "aten.copy.default"
+"""What is left of `a.copy_(b)`: `b` in the shape and dtype of `a`."""
 _LEFT_OUT = ("device", "layout", "memory_format", "pin_memory", "non_blocking")
 _LINE = re.compile(r'File "([^"]+)", line (\d+), in \S+\n\s+(.+)')
 _KINDS = {"PARAMETER": "parameter", "BUFFER": "buffer", "CONSTANT_TENSOR": "constant"}
@@ -64,6 +65,8 @@ class ExportedModule:
     call: ForwardCall
     unused: Mapping[str, int]
     """Arguments that no output depends on, by name, with their places among the tensors."""
+    changed: frozenset[str]
+    """Paths of plain attributes that forward changes, and that no output depends on."""
 
 
 IMPORTED_DTYPES = frozenset(name for name in DTYPE_SIZE_BYTES if not name.startswith("float8"))
@@ -75,44 +78,24 @@ def export_module(
     inputs: tuple[Any, ...],
     user_files: Iterable[Path],
     dtypes: frozenset[str] = IMPORTED_DTYPES,
+    changed: Collection[str] = (),
 ) -> ExportedModule:
-    """Return the graph of `module` for inputs of these shapes, its values of one of `dtypes`.
+    """Return the graph of `module` for inputs of these shapes.
+
+    Args:
+        module: A torch.nn.Module.
+        inputs: Its positional arguments.
+        user_files: Whose lines are told.
+        dtypes: Those that its values may have.
+        changed: Plain attributes that another export of the same class found changed: fake tensors
+            do not tell.
 
     Raises:
         ToolError: torch cannot export it, or it has an operator or a dtype that kopt has not.
     """
-    torch = load_torch()
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")
-        try:
-            program = torch.export.export(module, inputs, strict=False)
-            program = program.run_decompositions(_decompositions(torch))
-        except Exception as error:  # torch raises its own kinds for what a user's code does
-            said = str(error).strip().splitlines() or [type(error).__name__]
-            raise ToolError(
-                f"torch.export cannot export it: {said[0]}{_user_line(error, user_files)}"
-            ) from error
-    return _Reader(torch, program, module, inputs, tuple(user_files), dtypes).read()
-
-
-def _decompositions(torch: Any) -> Any:
-    table = torch.export.default_decompositions()
-    for name in _KEPT_WHOLE:
-        packet, overload = name.split(".")
-        table.pop(getattr(getattr(torch.ops.aten, packet), overload), None)
-    return table
-
-
-def _user_line(error: BaseException, user_files: Iterable[Path]) -> str:
-    """Return ` (model.py:12)` for the last frame in the user's own files."""
-    files = {str(path) for path in user_files}
-    trace, found = error.__traceback__, ""
-    while trace is not None:
-        name = trace.tb_frame.f_code.co_filename
-        if name in files:
-            found = f" ({Path(name).name}:{trace.tb_lineno})"
-        trace = trace.tb_next
-    return found
+    files = tuple(user_files)
+    program, found = exported_program(module, inputs, files, changed)
+    return _Reader(load_torch(), program, module, inputs, files, dtypes).read(found)
 
 
 @dataclass
@@ -124,7 +107,8 @@ class _Reader:
     files: tuple[Path, ...]
     dtypes: frozenset[str]
 
-    def read(self) -> ExportedModule:
+    def read(self, changed: frozenset[str]) -> ExportedModule:
+        """Return the graph, where no result depends on what `changed` holds before a call."""
         self.names: dict[str, Ref] = {}
         self.used: set[str] = set()
         inputs, targets = self._inputs()
@@ -138,6 +122,12 @@ class _Reader:
         read = {ref.node for node in nodes for ref in refs(node)}
         read |= {output.value.node for output in outputs}
         inputs = [one for one in inputs if one.name in read]
+        for one in inputs:
+            if targets.get(one.name) in changed:
+                raise ToolError(
+                    f"{targets[one.name]} is an attribute that forward reads and changes: its"
+                    " results depend on the calls before. Register it as a buffer"
+                )
         self._refuse(nodes)
         kept = {one.name for one in inputs}
         unused = {name: place for name, place in places.items() if name not in kept}
@@ -153,7 +143,7 @@ class _Reader:
         call = forward_call(self.module, self.inputs, places, returned)
         constants = dict(self.program.constants)
         return ExportedModule(
-            graph, self.module, targets, constants, places, tuple(dropped), call, unused
+            graph, self.module, targets, constants, places, tuple(dropped), call, unused, changed
         )
 
     def _inputs(self) -> tuple[list[GraphInput], dict[str, str]]:
@@ -194,6 +184,9 @@ class _Reader:
 
     def _node(self, node: Any) -> Node | None:
         if node.op != "call_function":
+            return None
+        if str(node.target) == _COPY and _is_alike(*node.args[:2]):
+            self.names[node.name] = self.names[node.args[1].name]
             return None
         if node.target is operator.getitem:
             whole, place = node.args
@@ -291,6 +284,14 @@ class _Reader:
                     f"{node.op} is an operator that kopt cannot import{_at(node.source)};"
                     " docs/pytorch.md lists those that it can"
                 )
+
+
+def _is_alike(one: Any, other: Any) -> bool:
+    """Return whether two nodes have tensors of one shape and dtype."""
+    first, second = (getattr(node, "meta", {}).get("val") for node in (one, other))
+    if first is None or second is None:
+        return False
+    return bool(first.shape == second.shape and first.dtype == second.dtype)
 
 
 def _at(source: str) -> str:

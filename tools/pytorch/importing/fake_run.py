@@ -13,6 +13,8 @@ from typing import Any
 
 from kopt.tools.pytorch.torch_library import load_torch, parts_of
 
+from .known_values import known_values
+
 MULTIPLIES_PER_ELEMENT = 32
 """Multiplications that the simulator does in the time of an element that is read or written."""
 
@@ -71,7 +73,8 @@ def fake_run(build: Any, values: Any) -> FakeRun:
             return result
 
     with torch.no_grad(), _unlogged(), fake(allow_non_fake_inputs=True):
-        module, inputs = build(values)
+        with known_values():
+            module, inputs = build(values)
         held = [one for one in inputs if isinstance(one, torch.Tensor)]
         given = tuple(tuple(int(n) for n in one.shape) for one in held)
         held = [*module.parameters(), *module.buffers()]

@@ -23,10 +23,11 @@ from kopt.tools.pytorch.torch_library import load_torch
 from .exported import ANSWER, PROGRESS, REQUEST, ChildAnswer, ChildFailure, Exported, step
 from .exporting import ExportedModule, export_module
 from .fake_run import FakeRun, fake_run
+from .judged_precision import judged_precision
 from .known_values import known_values
 from .longer_batch import told_apart
 from .measuring import measure
-from .probing import Probe, probe
+from .probing import Probe
 from .problem_making import ProblemText, make_problem
 from .request import ExportRequest
 from .shrinking import chosen, same_function, shrink
@@ -109,11 +110,13 @@ def _exported(
     (folder / FILE_NAME).write_text(sized.graph.model_dump_json(), "utf-8")
     text = ProblemText("function", "", request.precision)
     problem = make_problem(sized, text, folder, sized.batch)
+    judged = judged_precision(Probe(problem, folder, request.precision), sized.graph)
     return Exported(
         sized=sized,
-        basis=probe(Probe(problem, folder, request.precision)),
+        basis=judged.basis,
+        precision=judged.precision,
         parameters=sum(one.numel() for one in large.module.parameters()),
-        warnings=(*small.warnings, *_warnings(sized.graph)),
+        warnings=(*judged.warnings, *small.warnings, *_warnings(sized.graph)),
         call=large.call if large.call == small.call else None,
         unused=dict(small.unused),
         changed={name: (value, function.integers[name]) for name, value in values.items()},

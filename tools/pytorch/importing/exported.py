@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from kopt.config.errors import KoptError, SetupError, ToolError, UnjudgeableFunction
+from kopt.kernels.precision import Precision
 from kopt.kernels.record import Record
 
 from .forward_call import ForwardCall
@@ -33,6 +34,8 @@ class Exported(Record):
 
     sized: SizedGraph
     basis: CheckBasis
+    precision: Precision
+    """The asked one, or `ieee` where that cannot be judged."""
     parameters: int
     """Elements of all parameters at the last workload."""
     warnings: tuple[str, ...] = ()

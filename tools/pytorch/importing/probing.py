@@ -19,6 +19,7 @@ from kopt.config.errors import ToolError
 from kopt.kernels.derived_regimes import DERIVED_REGIMES, derive_inputs
 from kopt.kernels.input_regimes import REGIMES, Magnitudes
 from kopt.kernels.oracle import Expected, Inputs
+from kopt.kernels.precision import Precision
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.record import Record
 from kopt.tools.pytorch.oracle import ImportedOracle
@@ -55,7 +56,7 @@ class Probe:
     problem: Problem
     folder: Path
     """Holds graph.json and the constants."""
-    precision: str
+    precision: Precision
 
     def oracle(self, magnitudes: Magnitudes) -> ImportedOracle:
         """Return the oracle with these magnitudes of `tiny` and `huge`."""

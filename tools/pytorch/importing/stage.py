@@ -165,7 +165,7 @@ def _filled(
     description = f"{Path(request.source).name}, imported from PyTorch {sized.graph.torch}"
     if exported.unused:
         description += f"; without {', '.join(exported.unused)}, which it does not use"
-    text = ProblemText(name, description, request.export.precision)
+    text = ProblemText(name, description, exported.precision)
     take_constants(sized, work, folder)
     if source.endswith(".py"):
         shutil.copy(source, folder / MODEL_FILE)

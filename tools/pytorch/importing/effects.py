@@ -9,8 +9,10 @@ is wrong could pass for right.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from kopt.config.errors import ToolError, UnjudgeableFunction
 from kopt.kernels.oracle import Arrays, Expected, Inputs
@@ -39,6 +41,18 @@ class Effect(IntEnum):
     DROWNED = 1
     """Less than the gates of a check leave to roundings."""
     SEEN = 2
+
+
+class OutputChange(NamedTuple):
+    """How far apart two right answers of an output are; of two changes the greater is clearer."""
+
+    effect: Effect
+    share: float = 0.0
+    """`moved` over `allowed`."""
+    moved: float = 0.0
+    """Root mean square of the distances between the answers."""
+    allowed: float = 0.0
+    """Root mean square of the slack that roundings on the way have; 0 where it is not needed."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +93,16 @@ def refuse_without_effect(trial: EffectTrial, regimes: tuple[str, ...]) -> tuple
     }
     everything = tuple(name for name in trial.inputs if name in moving)
     groups = dict.fromkeys((everything, *((name,) for name in everything)))
-    effects = {(output, group): Effect.NONE for output in trial.outputs for group in groups}
+    changes = {
+        (output, group): OutputChange(Effect.NONE) for output in trial.outputs for group in groups
+    }
     for regime in regimes:
         for seed in _SEEDS:
             for group in groups:
-                if any(effects[output, group] < Effect.SEEN for output in trial.outputs):
-                    for output, effect in _effects(trial, group, regime, seed).items():
-                        effects[output, group] = max(effects[output, group], effect)
-    faults = [*_dull_outputs(effects, everything), *_dull_inputs(effects, everything)]
+                if any(changes[output, group].effect < Effect.SEEN for output in trial.outputs):
+                    for output, change in _changes(trial, group, regime, seed).items():
+                        changes[output, group] = max(changes[output, group], change)
+    faults = [*_dull_outputs(changes, everything), *_dull_inputs(changes, everything)]
     if faults:
         raise UnjudgeableFunction("; ".join(faults) + f": {ADVICE}", "degenerate")
     return tuple(name for name in trial.inputs if name not in moving)
@@ -97,15 +113,27 @@ def _is_redrawn(trial: EffectTrial, name: str, regime: str) -> bool:
     return any(not np.array_equal(first, trial.draw(regime, seed)[name]) for seed in _SEEDS)
 
 
-def _effects(trial: EffectTrial, group: Group, regime: str, seed: int) -> dict[str, Effect]:
-    """Return the effect of drawing a group again on each output; none where there is no answer."""
+def _changes(trial: EffectTrial, group: Group, regime: str, seed: int) -> dict[str, OutputChange]:
+    """Return what drawing a group again does to each output; nothing where there is no answer."""
     first, other = trial.draw(regime, 1), trial.draw(regime, seed)
     try:
         before = trial.before(regime)
         after = trial.answer(first | {name: other[name] for name in group})
     except ToolError:
         return {}
-    return {name: effect_on(trial.problem, name, before[name], after[name]) for name in before}
+    return {name: _change(trial.problem, name, before[name], after[name]) for name in before}
+
+
+def _change(problem: Problem, output: str, before: Expected, after: Expected) -> OutputChange:
+    effect = effect_on(problem, output, before, after)
+    if effect != Effect.DROWNED or before.slack is None or not before.slack.any():
+        return OutputChange(effect)
+    moved, allowed = _size(before.exact - after.exact), _size(before.slack)
+    return OutputChange(effect, moved / allowed, moved, allowed)
+
+
+def _size(values: npt.NDArray[np.float64]) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))
 
 
 def effect_on(problem: Problem, output: str, before: Expected, after: Expected) -> Effect:
@@ -127,39 +155,45 @@ def effect_on(problem: Problem, output: str, before: Expected, after: Expected) 
     return Effect.SEEN
 
 
-def _dull_outputs(effects: Mapping[tuple[str, Group], Effect], everything: Group) -> list[str]:
+def _dull_outputs(
+    changes: Mapping[tuple[str, Group], OutputChange], everything: Group
+) -> list[str]:
     found: list[str] = []
-    for (output, group), effect in effects.items():
-        if group == everything and effect == Effect.NONE:
+    for (output, group), change in changes.items():
+        if group == everything and change.effect == Effect.NONE:
             found.append(
                 f"output {output} is the same for all inputs, a speedup here means nothing"
             )
-        elif group == everything and effect == Effect.DROWNED:
-            found.append(_drowned(output, group))
+        elif group == everything and change.effect == Effect.DROWNED:
+            found.append(_drowned(output, group, change))
     return found
 
 
-def _dull_inputs(effects: Mapping[tuple[str, Group], Effect], everything: Group) -> list[str]:
+def _dull_inputs(changes: Mapping[tuple[str, Group], OutputChange], everything: Group) -> list[str]:
     """Return what is to be said of single inputs, of outputs that the inputs together change."""
     found: list[str] = []
     for name in everything if len(everything) > 1 else ():
-        of_it = {output: effect for (output, group), effect in effects.items() if group == (name,)}
-        if not any(of_it.values()):
+        of_it = {output: one for (output, group), one in changes.items() if group == (name,)}
+        if not any(one.effect for one in of_it.values()):
             found.append(
                 f"input {name} has no effect on any output, and a check would not notice a kernel"
                 " that misuses it (leave an unused argument out of the function)"
             )
         found.extend(
-            _drowned(output, (name,))
-            for output, effect in of_it.items()
-            if effect == Effect.DROWNED and effects[output, everything] == Effect.SEEN
+            _drowned(output, (name,), change)
+            for output, change in of_it.items()
+            if change.effect == Effect.DROWNED and changes[output, everything].effect == Effect.SEEN
         )
     return found
 
 
-def _drowned(output: str, group: Group) -> str:
+def _drowned(output: str, group: Group, change: OutputChange) -> str:
     names = f"input{'s' if len(group) > 1 else ''} {', '.join(group)}"
     return (
         f"output {output} hardly depends on {names}: other values change it by less than roundings"
-        " may, so a wrong answer could pass for right"
+        f" may{_figures(change)}, so a wrong answer could pass for right"
     )
+
+
+def _figures(change: OutputChange) -> str:
+    return f" ({change.moved:.2g} and {change.allowed:.2g})" if change.allowed else ""

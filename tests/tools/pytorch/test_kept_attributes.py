@@ -50,6 +50,26 @@ def test_state_that_the_calls_before_left_is_refused_by_name() -> None:
         export_module(Cell(is_given=False), _inputs(), ())
 
 
+def test_state_that_is_assigned_anew_from_the_one_before_is_refused() -> None:
+    class Assigned(Cell):
+        def forward(self, x: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+            self.state = torch.tanh(self.mix(torch.cat((x, self.state + start), 1)))
+            return self.state * 2.0
+
+    with pytest.raises(ToolError, match=r"state is an attribute that forward reads and changes"):
+        export_module(Assigned(is_given=True), _inputs(), ())
+
+
+def test_an_attribute_that_forward_only_assigns_is_no_input() -> None:
+    class Noted(Cell):
+        def forward(self, x: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+            self.state = torch.tanh(self.mix(torch.cat((x, start), 1)))
+            return self.state * 2.0
+
+    exported = export_module(Noted(is_given=True), _inputs(), ())
+    assert {one.name for one in exported.graph.inputs} == {"x", "start", "mix_weight", "mix_bias"}
+
+
 def test_an_export_that_fails_leaves_attributes_as_they_were() -> None:
     cell = Cell(is_given=False)
     before = cell.state

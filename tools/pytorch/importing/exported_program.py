@@ -17,6 +17,8 @@ from kopt.tools.pytorch.torch_library import load_torch
 _KEPT_WHOLE = ("lstm.input", "gru.input")
 _CHANGED = re.compile(r"Constant (\S+) is mutated in the forward")
 """What torch.export says of an attribute that is no buffer. Source: torch/_export/utils.py."""
+_ASSIGNED = re.compile(r"The tensor attributes? (.+) (?:was|were) assigned during export")
+"""Source: torch/_functorch/_aot_autograd/frontend_utils.py."""
 
 
 def exported_program(
@@ -33,10 +35,15 @@ def exported_program(
     changed = list(known)
     while True:
         try:
-            with warnings.catch_warnings(), torch.no_grad(), _as_buffers(module, changed):
-                warnings.simplefilter("ignore")
+            with (
+                warnings.catch_warnings(record=True) as told,
+                torch.no_grad(),
+                _as_buffers(module, changed),
+            ):
+                warnings.simplefilter("always")
                 program = torch.export.export(module, inputs, strict=False)
-                return program.run_decompositions(_decompositions(torch)), frozenset(changed)
+                program = program.run_decompositions(_decompositions(torch))
+            return program, frozenset((*changed, *_assigned(told)))
         except Exception as error:  # torch raises its own kinds for what a user's code does
             said = str(error).strip().splitlines() or [type(error).__name__]
             found = _CHANGED.search(said[0])
@@ -46,6 +53,14 @@ def exported_program(
             raise ToolError(
                 f"torch.export cannot export it: {said[0]}{_user_line(error, user_files)}"
             ) from error
+
+
+def _assigned(told: Iterable[warnings.WarningMessage]) -> Iterator[str]:
+    """Yield the paths of attributes that forward assigns, by what torch.export warns of."""
+    for warning in told:
+        found = _ASSIGNED.search(str(warning.message))
+        for name in found[1].split(", ") if found is not None else ():
+            yield name.removeprefix("self.")
 
 
 @contextmanager

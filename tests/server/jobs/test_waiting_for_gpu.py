@@ -26,6 +26,7 @@ from kopt.tools.gpu.discovery import FoundGpu
 from support.bench_results import H100
 open_gpu.find_gpu = lambda name: FoundGpu(H100, load_gpus()["H100"])
 open_gpu.require_worker_modules = lambda: None
+open_gpu.ENGINE = "support.scripted_gpu:ScriptedGpu"
 open_gpu.TicketLock = partial(open_gpu.TicketLock, folder=Path(os.environ["LOCKS"]))
 """
 ON_GPU = SPINNING.model_copy(update={"source": REFERENCE, "device": "cuda:0"})

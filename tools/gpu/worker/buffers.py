@@ -85,14 +85,14 @@ class CallData:
 class CallBuffers:
     """Every buffer of one call, with guard zones; `close` gives the host's memory back.
 
-    What they are to hold is made on the host; the device is touched by `upload` and later.
+    What they are to hold is made on the host; nothing is copied before `upload`.
     """
 
     def __init__(self, data: CallData, arena: DeviceArena, pinned: PinnedPool, seed: int) -> None:
         """Lay out, and make the image of them on the host.
 
         Raises:
-            CudaError: The host has not enough memory to lock.
+            CudaError: The device or the host has not enough memory.
             InfraError: An input does not have the bytes of its tensor.
         """
         random = np.random.default_rng(seed)
@@ -103,7 +103,9 @@ class CallBuffers:
         self._data = data
         self._layout = lay_out(sizes, random)
         self._arena = arena
-        self._base = 0
+        # Memory that the device lacks is said before the host's is touched.
+        self._base = arena.reserve(self._layout.total_bytes)
+        self.addresses: Mapping[str, int] = self._layout.addresses(self._base)
         with ExitStack() as stack:
             size_bytes = self._layout.total_bytes
             self._image, self._found = (
@@ -111,11 +113,6 @@ class CallBuffers:
             )
             self._paint(random)
             self._resources = stack.pop_all()
-
-    @property
-    def addresses(self) -> Mapping[str, int]:
-        """The device address of each, once they were uploaded."""
-        return self._layout.addresses(self._base)
 
     def close(self) -> None:
         """Let go of the memory on the host, outputs included."""
@@ -146,12 +143,7 @@ class CallBuffers:
         return as_bytes(np.roll(array, int(random.integers(1, array.size))))
 
     def upload(self, stream: Stream) -> None:
-        """Overwrite the whole allocation: inputs, poison, guard zones, and poison behind them.
-
-        Raises:
-            CudaError: There is not enough memory.
-        """
-        self._base = self._arena.reserve(self._layout.total_bytes)
+        """Overwrite the whole allocation: inputs, poison, guard zones, and poison behind them."""
         rest = self._arena.size_bytes - self._layout.total_bytes
         driver.copy_to_device(self._base, self._image, stream)
         if rest:

@@ -5,6 +5,7 @@ buffers outlive their use. Device code can address them: what is given back is w
 """
 
 import mmap
+import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
@@ -13,7 +14,7 @@ import numpy as np
 from kopt.kernels.wide_work import fill_wide
 
 from .buffer_layout import Bytes
-from .driver import call
+from .driver import CudaError, call
 
 _HUGE_BYTES = 2 << 20
 
@@ -61,7 +62,7 @@ class _Pinned:
 
     def __init__(self, size_bytes: int) -> None:
         rounded_bytes = -(-size_bytes // _HUGE_BYTES) * _HUGE_BYTES
-        memory = mmap.mmap(-1, rounded_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        memory = _mapped(rounded_bytes)
         with suppress(OSError):  # a kernel without huge pages
             memory.madvise(mmap.MADV_HUGEPAGE)
         memory.madvise(mmap.MADV_DONTFORK)  # a child that wrote would leave the driver other pages
@@ -71,3 +72,18 @@ class _Pinned:
 
     def close(self) -> None:
         call("cuMemHostUnregister", self.array.ctypes.data)
+
+
+def _mapped(size_bytes: int) -> mmap.mmap:
+    """Return new memory; touching it may not have other processes killed for want of memory.
+
+    Raises:
+        CudaError: It would be more than a quarter of the host's, and up to three are in use.
+    """
+    refusal = CudaError("CUDA_ERROR_OUT_OF_MEMORY", "the host has no memory for copies of buffers")
+    if size_bytes > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4:
+        raise refusal
+    try:
+        return mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError:
+        raise refusal from None

@@ -108,9 +108,7 @@ def tiled(
     body.line(f"const Index b = blockIdx.x / ({columns.code}) / ({rows.code});")
     body.line(f"{ctype} sums[SIDE][SIDE] = {{}};")
     if in_parts:
-        body.line(
-            f"{ctype} before[SIDE][SIDE] = {{}};  // of whole parts"
-        )
+        body.line(f"{ctype} before[SIDE][SIDE] = {{}};  // of whole parts")
     for side in (left, right):
         if not side.operand.runs_along_k:
             body.line(f"const Index {side.at} = {side.first} + threadIdx.x % TILE;")

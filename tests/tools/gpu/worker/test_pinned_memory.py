@@ -1,9 +1,11 @@
 """Page-locked memory is used again, and holds nothing of its last user."""
 
 import mmap
+import os
 
 import pytest
 
+from kopt.tools.gpu.worker.driver import CudaError
 from kopt.tools.gpu.worker.pinned_memory import PinnedPool
 from support.host_cuda import HostCuda
 
@@ -65,3 +67,10 @@ def test_memory_of_a_block_that_fails_is_wiped_and_kept(host_cuda: HostCuda) -> 
         assert again.ctypes.data == memory.ctypes.data
         assert not again.any()
         assert _sizes(host_cuda) == [HUGE]
+
+
+def test_more_than_the_host_has_is_refused_before_it_is_touched(host_cuda: HostCuda) -> None:
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with pytest.raises(CudaError, match="OUT_OF_MEMORY"), PinnedPool().lent(whole // 3):
+        pass
+    assert not host_cuda.pinned

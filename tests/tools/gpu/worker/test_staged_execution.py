@@ -123,11 +123,15 @@ def test_memory_of_what_is_never_executed_is_used_again(engine: Engine) -> None:
     assert len(engine.cuda.pinned) == 2  # one image that goes to the device, one that comes back
 
 
-def test_an_execution_that_fails_gives_its_memory_back(engine: Engine) -> None:
+def test_what_the_device_has_no_memory_for_is_told_before_the_host_makes_images(
+    engine: Engine,
+) -> None:
     engine.cuda.memory_bytes = 1000
     request = engine.request(3.0)
-    assert engine.answer(StageRequest(execution=request)) == Done()  # it needs no device
-    assert isinstance(engine.answer(request), FaultAnswer)
+    for asked in (StageRequest(execution=request), request):
+        answer = engine.answer(asked)
+        assert isinstance(answer, FaultAnswer)
+        assert (answer.fault.during, answer.fault.sticky) == ("allocate", False)
+        assert not engine.cuda.pinned
     engine.cuda.memory_bytes = 1 << 30
     assert engine.first_of(request) == 6.0
-    assert len(engine.cuda.pinned) == 2

@@ -12,6 +12,7 @@ from kopt.search.advice.notes import MOST_NOTES, NoteFinder
 from kopt.search.advice.retrieval import Asker, read_for_run
 from kopt.search.advice.retrieval_log import read_retrievals
 from kopt.search.store.store import FILE_NAME
+from support.built_docs import copy_docs
 from support.estimate_cases import EstimateCase
 from support.made_profiles import profile_of
 from support.populations import member, passed
@@ -22,9 +23,9 @@ IDLE = profile_of(EstimateCase(blocks=8, threads=1024, mix=(("ldg_128", 2), ("st
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> NoteFinder:
+def desk(tmp_path: Path, built_docs: Path) -> NoteFinder:
     """Return the desk of a home with one run."""
-    with new_store(tmp_path, "run-1"):
+    with new_store(copy_docs(built_docs, tmp_path), "run-1"):
         problem, _ = find_kernel("silu_and_mul_b8xh14336", None)
         return NoteFinder(Settings(tmp_path), Asker("run-1", "a test"), problem)
 

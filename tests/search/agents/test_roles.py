@@ -21,6 +21,7 @@ from support.agent_cases import (
     round_view,
     wrong_check,
 )
+from support.built_docs import copy_docs
 from support.call_ledgers import desk_for, open_ledger
 from support.model_requests import PlayedModel
 from support.scripted_desk import desk, reply, says, submits, uses
@@ -59,9 +60,9 @@ def test_failure_without_a_check_document_is_told_by_its_summary(tmp_path: Path)
     assert "incorrect: row 3 is wrong" in scripted.asked[0].messages[0]["content"][0]["text"]
 
 
-def test_tool_that_is_used_is_one_of_the_run(tmp_path: Path) -> None:
+def test_tool_that_is_used_is_one_of_the_run(tmp_path: Path, built_docs: Path) -> None:
     scripted = desk(uses(("search_docs", {"query": "uint4 load"})), submits(MADE))
-    ModelRoles(means(scripted, tmp_path)).write(branch_task())
+    ModelRoles(means(scripted, copy_docs(built_docs, tmp_path))).write(branch_task())
     assert "location: " in scripted.told[0][0]["content"]
 
 

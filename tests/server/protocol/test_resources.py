@@ -28,6 +28,7 @@ from kopt.server.protocol.addresses import document_uri
 from kopt.server.protocol.resources import add_resources
 from kopt.tools.docs.query.search import read_document
 from kopt.tools.selftest.sample import SAMPLES
+from support.built_docs import copy_docs
 from support.job_views import JOB_ID, KERNEL, done_job, failed_job, job
 from support.scripted_jobs import ScriptedJobs
 from support.scripted_runs import new_store
@@ -70,6 +71,12 @@ async def refusal(address: str, home: Path, one: JobView | None = None) -> MCPEr
         with pytest.raises(MCPError) as caught:
             await connected.read_resource(address)
     return caught.value
+
+
+@pytest.fixture
+def home(tmp_path: Path, docs_of_samples: Path) -> Path:
+    """Return a home where documents can be searched at once."""
+    return copy_docs(docs_of_samples, tmp_path / "home")
 
 
 @pytest.fixture
@@ -139,10 +146,10 @@ async def test_time_that_was_taken_over_from_another_gpu_says_so(name: str, tmp_
     assert (f"not measured on {name}" in text) != is_own
 
 
-async def test_document_is_whole_below_where_it_is_from(tmp_path: Path) -> None:
+async def test_document_is_whole_below_where_it_is_from(home: Path) -> None:
     uid = "headers:kernels/common/cp_async.cuh#9"
-    text = await read(document_uri(uid), tmp_path)
-    whole = read_document(uid, Settings(home=tmp_path)).document
+    text = await read(document_uri(uid), home)
+    whole = read_document(uid, Settings(home=home, problems=TINY)).document
     head, _, body = text.partition("\n\n")
     assert body == f"{whole.body}\n"
     assert "headers:kernels/common/cp_async.cuh:cp_async L9" in head
@@ -165,12 +172,12 @@ async def test_hidden_document_cannot_be_read(tmp_path: Path) -> None:
             await connected.read_resource(document_uri("headers:kernels/common/cp_async.cuh#9"))
 
 
-async def test_document_that_is_read_is_logged_with_the_run_of_the_process(tmp_path: Path) -> None:
-    settings = Settings(home=tmp_path, retrieval_run="run-1")
+async def test_document_that_is_read_is_logged_with_the_run_of_the_process(home: Path) -> None:
+    settings = Settings(home=home, problems=TINY, retrieval_run="run-1")
     uid = "headers:kernels/common/cp_async.cuh#9"
     server: MCPServer[Any] = MCPServer("kopt", version="0")
     add_resources(server, ScriptedJobs(), settings)
-    with new_store(tmp_path, "run-1") as store:
+    with new_store(home, "run-1") as store:
         async with Client(server) as connected:
             await connected.read_resource(document_uri(uid))
         (entry,) = read_retrievals(store.folder)
@@ -250,9 +257,9 @@ async def test_link_in_the_home_that_leads_out_of_it_is_not_followed(
     ],
 )
 async def test_what_is_not_there_is_not_found_with_what_is(
-    address: str, words: str, tmp_path: Path
+    address: str, words: str, home: Path
 ) -> None:
-    error = await refusal(address, tmp_path)
+    error = await refusal(address, home)
     assert error.error.code == INVALID_PARAMS
     assert words in str(error)
 

@@ -9,6 +9,7 @@ from mcp.types import CallToolResult, TextResourceContents
 
 from kopt.search.advice.retrieval_log import read_retrievals
 from kopt.tools.facts.fitting import tokens
+from support.built_docs import copy_docs
 from support.scripted_jobs import ScriptedJobs
 from support.scripted_runs import new_store
 from support.tool_client import ERAS, connected, facts_of, serve_options, text_of
@@ -136,18 +137,20 @@ async def test_filters_are_handed_on(shared_home: Path) -> None:
     assert all("fp8" in hit["dtype"] for hit in hits)
 
 
-async def test_what_is_found_for_a_run_is_logged_with_it(tmp_path: Path) -> None:
-    with new_store(tmp_path, "run-1") as store:
+async def test_what_is_found_for_a_run_is_logged_with_it(tmp_path: Path, built_docs: Path) -> None:
+    with new_store(copy_docs(built_docs, tmp_path), "run-1") as store:
         facts = facts_of(await searched(tmp_path, query="warp", k=2, run_id="run-1"))
         (entry,) = read_retrievals(store.folder)
     assert len(entry.hits) == len(facts["hits"])
     assert entry.asked_by.startswith("search_docs, local")
 
 
-async def test_what_names_no_run_is_logged_with_that_of_the_process(tmp_path: Path) -> None:
+async def test_what_names_no_run_is_logged_with_that_of_the_process(
+    tmp_path: Path, built_docs: Path
+) -> None:
     options = serve_options(tmp_path)
     study = replace(options, settings=replace(options.settings, retrieval_run="run-1"))
-    with new_store(tmp_path, "run-1") as store:
+    with new_store(copy_docs(built_docs, tmp_path), "run-1") as store:
         async with connected(study, ScriptedJobs()) as client:
             await client.call_tool("search_docs", {"query": "warp", "k": 2})
         (entry,) = read_retrievals(store.folder)

@@ -20,6 +20,7 @@ from learning_world import Assumptions
 
 from kopt.search.knowledge.policy.calibration import calibrate
 
+pytestmark = pytest.mark.slow  # hundreds of searches in made-up worlds
 SMALL = Assumptions(states=4, bottlenecks=2, techniques=20)
 SCALE = Scale(worlds=6, kernels=12, seed="test")
 FIRST, LATE = slice(0, 3), slice(6, 12)

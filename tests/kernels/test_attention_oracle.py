@@ -17,6 +17,7 @@ from kopt.tools.check.output import Finding
 from support.attention_orders import Order
 from support.oracle_run import draw, workload_of
 
+pytestmark = pytest.mark.slow  # attention to thousands of tokens in many orders
 ATTENTION = load_problems()["attention_decode"]
 Axes = Mapping[str, int]
 

@@ -33,6 +33,7 @@ from support.fp8_orders import (
 )
 from support.oracle_run import workload_of
 
+pytestmark = pytest.mark.slow  # products of whole matrices in many orders
 GEMM = load_problems()["gemm_fp8_block_scaled"]
 DEPTHS = sorted({workload.axes["K"] for workload in GEMM.workloads})
 LONG = [depth for depth in DEPTHS if depth > 1024]

@@ -27,6 +27,7 @@ from support.gemm_orders import (
     one_after_the_other,
 )
 
+pytestmark = pytest.mark.slow  # products of whole matrices in many orders
 GEMM = load_problems()["gemm_bf16"]
 DEPTHS = sorted({workload.axes["K"] for workload in GEMM.workloads})
 Sums = npt.NDArray[np.float64]

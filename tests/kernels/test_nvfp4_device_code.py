@@ -12,6 +12,7 @@ from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from support.oracle_run import problems
 from support.shared_caches import share_caches
 
+pytestmark = pytest.mark.slow  # two compilers for each
 CANDIDATE = """/* kopt: 1
 family: [fp4_intrinsics, vectorization]
 launch:

@@ -13,6 +13,7 @@ from kopt.kernels.parameter_types import ASSERTIONS_FILE, type_assertions
 from kopt.kernels.plan_resolver import resolve_plan
 from support.tiny_problem import tiny_candidate, tiny_problem
 
+pytestmark = pytest.mark.slow  # two compilers for each
 HEADER = """\
 /* kopt: 1
 family: other

@@ -15,6 +15,8 @@ from support.command_line import Kopt
 from support.shared_caches import copy_toolset
 from support.small_silu import KERNEL, write_small_silu
 
+pytestmark = pytest.mark.slow  # caches are filled by compiles
+
 KOPT = Path(sys.executable).with_name("kopt")
 CHECK = ("check", "--kernel", KERNEL, "--device", "sim")
 

@@ -1,9 +1,13 @@
 """`kopt check` of a candidate whose variants set tune values: those that ran are named."""
 
+import pytest
+
 from kopt.kernels.check_result import CheckResult
 from kopt.tools.facts.check_facts import check_facts
 from kopt.tools.selftest.sample import SAMPLES
 from support.command_line import Kopt
+
+pytestmark = pytest.mark.slow  # every workload is compiled
 
 SAMPLE = SAMPLES / "good_variants_by_shape.cu"
 

@@ -57,6 +57,7 @@ def test_clients_of_services_are_imported_by_what_asks_them_alone(words: list[st
     assert run.stdout.splitlines()[-1] == "loaded: []"
 
 
+@pytest.mark.slow  # a process each
 @pytest.mark.parametrize(
     ("words", "unneeded"),
     [

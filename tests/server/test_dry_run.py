@@ -7,6 +7,8 @@ import pytest
 from kopt.server.exits import ExitCode
 from support.command_line import Kopt
 
+pytestmark = pytest.mark.slow  # plans of every kernel
+
 KERNEL = "silu_and_mul_b8xh14336"
 
 

@@ -23,6 +23,8 @@ from support.scripted_runs import new_store, start
 from support.shared_caches import share_caches
 from support.tiny_problem import write_tiny_problem
 
+pytestmark = pytest.mark.slow  # exports are compiled
+
 PROBLEMS = Path(__file__).parents[2] / "kernels" / "problems"
 REFERENCE = PROBLEMS / "merge_state" / "reference.cu"
 

@@ -15,6 +15,7 @@ from support.shared_caches import share_caches
 from support.small_silu import KERNEL, write_small_silu
 from support.small_suites import write_suite, write_task
 
+pytestmark = pytest.mark.slow  # profiles, studies and reviews as a whole
 SIM = ("--device", "sim")
 ORDERED_LOAD = (
     'asm volatile("{.reg .b16 r; ld.acquire.cta.global.b16 r, [%0];}" :: "l"(out_row));'

@@ -10,6 +10,8 @@ from kopt.server.session import print_view
 from kopt.server.views.profile_view import profile_choices_view
 from support.command_line import Kopt
 
+pytestmark = pytest.mark.slow  # every choice is compiled and run
+
 REFERENCE = Path(__file__).parents[2] / "kernels" / "problems" / "silu_and_mul" / "reference.cu"
 
 

@@ -87,6 +87,7 @@ def test_a_run_ends_with_a_winner_and_honest_labels(kopt: Kopt, script: Script) 
     assert winner.read_text("utf-8").startswith("/* kopt: 1")
 
 
+@pytest.mark.slow  # a whole run
 def test_json_of_a_run_is_one_document_and_nothing_else(kopt: Kopt, script: Script) -> None:
     script(_smaller_blocks_are_faster)
     ending = kopt("run", "--kernel", KERNEL, "--json")
@@ -152,6 +153,7 @@ def test_a_careless_call_is_one_line(
     assert "Traceback" not in ending.stderr
 
 
+@pytest.mark.slow  # two runs
 def test_runs_lists_newest_first_and_shows_one(kopt: Kopt, script: Script) -> None:
     script(_smaller_blocks_are_faster)
     first = kopt("run", "--kernel", KERNEL, "--json").document["run"]
@@ -184,6 +186,7 @@ def test_a_refused_call_leaves_no_run_behind(kopt: Kopt, script: Script, tmp_pat
     assert kopt("runs", "--json").document["runs"] == []
 
 
+@pytest.mark.slow  # a whole run
 def test_recording_without_a_call_ends_the_run_and_costs_nothing(
     kopt: Kopt, script: Script, tmp_path: Path
 ) -> None:
@@ -202,6 +205,7 @@ def test_wrong_setting_of_a_run_of_every_kernel_is_told_once(kopt: Kopt, script:
     assert ending.stderr.count("budget 'soon'") == 1
 
 
+@pytest.mark.slow  # a whole run
 def test_resuming_what_has_ended_says_that_nothing_is_left(kopt: Kopt, script: Script) -> None:
     script(_smaller_blocks_are_faster)
     done = kopt("run", "--kernel", KERNEL, "--json").document["run"]

@@ -22,6 +22,7 @@ from support.job_views import done_job
 from support.job_works import KERNEL, REFERENCE
 from support.sound_replies import sound
 
+pytestmark = pytest.mark.slow  # a compile each
 LINE_OF_EXP = 1 + next(n for n, line in enumerate(REFERENCE.splitlines()) if "expf(-gate)" in line)
 ROW = re.compile(r"([0-9a-f]{4})( L\d+)? (@!?U?P\d )?[A-Z][A-Z0-9_.]+.*; stall \d+")
 

@@ -12,6 +12,8 @@ from kopt.tools.profiling.stage import ProfileRequest, profile_candidate
 from kopt.tools.profiling.suspect_words import SUSPECTS, words_of
 from support.machine_cases import ARCH, HEAD, followed_kernel
 
+pytestmark = pytest.mark.slow  # a compile and a run each
+
 FIRST_LINE = HEAD.count("\n") + 2
 """Line of a candidate that the first line of a body is."""
 COPY = """const uint4* from = reinterpret_cast<const uint4*>(input) + blockIdx.x * (H / 8);

@@ -15,6 +15,8 @@ from kopt.tools.devices.device import Device
 from kopt.tools.sim.device import SimDevice
 from support.shared_caches import share_caches
 
+pytestmark = pytest.mark.slow  # winners are compiled and run
+
 KERNEL = "silu_and_mul_b8xh14336"
 
 

@@ -19,6 +19,8 @@ from support.knowledge_cases import (
     sample,
 )
 
+pytestmark = pytest.mark.slow  # hundreds of bases are merged
+
 SEEDS = range(40)
 
 

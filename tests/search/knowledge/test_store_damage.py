@@ -14,6 +14,8 @@ from kopt.search.knowledge.ledger import FILE_NAME
 from kopt.search.knowledge.store import BASE_NAME, KnowledgeStore
 from support.knowledge_cases import ENTRY, random_samples, sample
 
+pytestmark = pytest.mark.slow  # a store for each kind of damage
+
 
 def _learned(folder: Path, samples: int = 40) -> bytes:
     """Return base.yaml of a base in `folder` that has learned something."""

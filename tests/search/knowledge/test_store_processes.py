@@ -18,6 +18,7 @@ from kopt.search.knowledge.store import KnowledgeStore
 from kopt.search.knowledge.yaml_writer import render_small
 from support.knowledge_cases import ENTRY, SEED
 
+pytestmark = pytest.mark.slow  # processes that are killed at every step
 SUPPORT = Path(__file__).resolve().parents[2] / "support"
 TIME_LIMIT_S = 240.0
 RUNS = ("run-1", "run-2", "run-3", "run-4")

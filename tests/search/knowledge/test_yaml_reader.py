@@ -13,6 +13,8 @@ from kopt.search.knowledge.yaml_reader import DOCUMENT_LIMIT, read_base
 from kopt.search.knowledge.yaml_writer import FORMAT, render_complete
 from support.knowledge_cases import ENTRY, SEED, STATE, TECHNIQUE, projected, sample
 
+pytestmark = pytest.mark.slow  # hundreds of bases are read
+
 BASE = projected([(1, sample(1))])
 DOCUMENT = render_complete(BASE)
 EVIDENCE = f"{TECHNIQUE} on sm_90a: "

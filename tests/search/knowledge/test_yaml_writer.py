@@ -26,6 +26,8 @@ from support.knowledge_cases import (
     sample,
 )
 
+pytestmark = pytest.mark.slow  # hundreds of bases are written
+
 EVIL_TEXTS = (
     'quotes " and \\ and {braces}: [x], # no comment',
     "a new line\nschema: kopt.knowledge/9",

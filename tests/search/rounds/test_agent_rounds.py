@@ -20,6 +20,8 @@ from support.scripted_agents import (
 )
 from support.scripted_runs import new_store, search
 
+pytestmark = pytest.mark.slow  # whole runs with agents
+
 FIRST = {
     "r1/b0/coder/0": "reduction 4.0",
     "r1/b1/coder/0": "layout wrong",

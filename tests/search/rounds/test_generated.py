@@ -5,6 +5,8 @@ from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 
+import pytest
+
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
 from kopt.kernels.problem_loader import find_kernel
@@ -15,6 +17,8 @@ from kopt.search.rounds.sweep import SweepProposer
 from kopt.tools.pytorch.generated import generated_kernels
 from kopt.tools.pytorch.lowering.row_schedule import TECHNIQUES
 from support.populations import member, passed
+
+pytestmark = pytest.mark.slow  # whole runs
 
 KERNEL = "fused_add_rmsnorm_b8xh4096"
 PROBLEM, WORKLOAD = find_kernel(KERNEL, None)

@@ -36,6 +36,8 @@ from support.scripted_runs import search as sweeping
 from support.scripted_steps import no_profile
 from support.technique_world import PROFILE, World, remembering, world_search
 
+pytestmark = pytest.mark.slow  # whole runs
+
 KERNEL = "fused_add_rmsnorm_b8xh4096"
 PROBLEM, _ = find_kernel(KERNEL, None)
 

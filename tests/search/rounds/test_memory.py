@@ -26,6 +26,7 @@ from support.scripted_runs import search as sweeping
 from support.scripted_steps import KERNEL, Steps, candidate
 from support.technique_world import World, remembering, roles_of, world_search
 
+pytestmark = pytest.mark.slow  # whole runs that remember
 BEAM = load_search_settings().with_beam(2, 2).model_copy(update={"fix_attempts": 0})
 PLANNED = World(
     {"vector_loads": 2.0, "warp_shuffles": 0.5, "one_barrier": 0.0},

@@ -15,6 +15,7 @@ from support.scripted_agents import labelled_state
 from support.scripted_runs import new_store
 from support.technique_world import World, roles_of, world_search
 
+pytestmark = pytest.mark.slow  # whole runs
 GAINS = {"vector_loads": 2.0, "warp_shuffles": 1.5, "one_barrier": 1.2}
 
 

@@ -22,6 +22,7 @@ from support.scripted_agents import ScriptedRoles, evaluate_line, scripted_model
 from support.scripted_steps import KERNEL, Steps, candidate, reference
 from support.scripted_steps import answer as answer_step
 
+pytestmark = pytest.mark.slow  # whole runs with agents
 LINES = {"r1/b0/coder/0": "reduction 4.0", "r2/b0/coder/0": "reduction 3.0"}
 Interrupt = Callable[[str], None]
 

@@ -18,6 +18,7 @@ from kopt.search.store.store import RunStore
 from support.scripted_agents import agents_search, labelled_state, scripted_model
 from support.scripted_runs import new_store
 
+pytestmark = pytest.mark.slow  # whole runs with agents
 LINES = {"r1/b0/coder/0": "reduction 4.0", "r1/b1/coder/0": "layout 5.0"}
 
 

@@ -20,6 +20,7 @@ from support.populations import failed, passed
 from support.scripted_agents import agents_search, evaluate_line
 from support.scripted_runs import new_store
 
+pytestmark = pytest.mark.slow  # whole runs with agents
 LINES = {"r1/b0/coder/0": "reduction 4.0", "r1/b1/coder/0": "layout 5.0"}
 Spoil = Callable[[ModelRequest], None]
 

@@ -58,6 +58,7 @@ def _drive(
     return drive_run(store, RunPlace(place)).status
 
 
+@pytest.mark.slow  # a whole run
 def test_reference_kernel_is_swept_over_its_declared_values(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +98,7 @@ def test_unknown_kernel_leaves_no_run_behind(settings: Settings) -> None:
     assert not settings.runs.exists()
 
 
+@pytest.mark.slow  # a whole run
 def test_run_that_was_begun_but_never_driven_can_be_resumed(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

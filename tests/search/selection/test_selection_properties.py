@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from kopt.config.search_settings import SearchSettings
 from kopt.search.agents.plans import Hypothesis
 from kopt.search.agents.slots import PopulationView, Slot, plan_slots
@@ -14,6 +16,8 @@ from kopt.search.selection.family_standing import retired_families
 from kopt.search.selection.ranking import rank, speed_of
 from support.populations import choices, timed
 from support.random_populations import in_another_order, random_population
+
+pytestmark = pytest.mark.slow  # hundreds of random populations
 
 RESERVE = tuple(
     Hypothesis(

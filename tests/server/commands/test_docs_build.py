@@ -15,6 +15,7 @@ from support.command_line import Kopt
 from support.git_repository import commit_files
 from support.package_server import package_server
 
+pytestmark = pytest.mark.slow  # an index is built for each
 KERNEL = b"""// Walks like a %s over its rows.
 __global__ void %s_walk(float* x, int rows) {
   int row = blockIdx.x * blockDim.x + threadIdx.x;

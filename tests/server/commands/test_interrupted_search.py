@@ -10,6 +10,7 @@ import pytest
 from kopt.search.records.evaluation import CLOSE_GRACE_S
 from support.command_line import Kopt
 
+pytestmark = pytest.mark.slow  # searches in processes of their own
 KERNEL = "silu_and_mul_b8xh14336"
 END_LIMIT_S = 20.0
 """Ten times what is promised, for a busy machine."""

@@ -129,6 +129,7 @@ def test_wrong_usage_is_told_before_anything_waits_for_a_gpu(
     assert (ending.code, said in ending.stderr) == (ExitCode.USAGE, True)
 
 
+@pytest.mark.slow  # compiles, a run and a profile
 def test_real_stages_find_the_bottleneck_and_say_that_it_is_estimated(
     kopt: Kopt, tmp_path: Path
 ) -> None:

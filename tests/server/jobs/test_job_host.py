@@ -27,7 +27,7 @@ from support.job_works import (
     wait_until_told,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # runner processes and their endings
 
 BOUND_S = 60.0
 _BUG = """

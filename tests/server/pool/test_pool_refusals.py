@@ -17,6 +17,8 @@ from kopt.server.protocol.choices import chosen_device
 from kopt.server.protocol.serve_options import ServeOptions
 from support.command_line import Kopt
 
+pytestmark = pytest.mark.slow  # Ray is imported anew for each
+
 NOBODY = "ray://127.0.0.1:1"
 
 

@@ -11,6 +11,8 @@ import pytest
 from kopt.server.pool.seat import UNFIT, AsyncSeat, Seat
 from kopt.tools.remote.code_bundle import code_bundle
 
+pytestmark = pytest.mark.slow  # processes that import kopt anew
+
 
 class Echo:
     """What a seat enters in these tests."""

@@ -101,6 +101,7 @@ async def test_bug_says_nothing_of_the_inside_and_leaves_a_traceback(
     assert "a secret of the inside" in caplog.text
 
 
+@pytest.mark.slow  # every argument with every hostile value
 @pytest.mark.parametrize("mode", ERAS)
 @pytest.mark.parametrize("tool", [spec.name for spec in TOOLS])
 async def test_no_argument_of_any_tool_brings_out_a_bug(

@@ -46,6 +46,7 @@ async def test_no_task_and_no_prompt_is_offered(tmp_path: Path) -> None:
         assert not (client.server_capabilities.extensions or {})
 
 
+@pytest.mark.slow  # a server process
 def test_job_that_was_left_behind_is_not_run(tmp_path: Path, shared_home: Path) -> None:
     home = job_settings(tmp_path / "home", shared_home).home
     with StdioProcess(home) as server:

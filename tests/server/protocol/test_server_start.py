@@ -12,6 +12,7 @@ from support.command_line import Kopt
 from support.stdio_process import StdioProcess
 from support.tiny_problem import write_tiny_problem
 
+pytestmark = pytest.mark.slow  # server processes
 HEAVY = ("numpy", "torch", "elftools", "sqlite3", "kopt.kernels.problem_loader")
 STAGES = ("kopt.search", "kopt.tools")
 LOADED_STAGES = {

@@ -16,7 +16,7 @@ from kopt.tools.selftest.sample import SAMPLES
 from support.job_works import KERNEL, ON_SIM, REFERENCE, SPINNING, job_settings
 from support.tool_client import ERAS, connected, facts_of, text_of
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # runner processes
 
 LIMIT_S = 240.0
 """The first job builds the simulator, on a machine that may be busy."""

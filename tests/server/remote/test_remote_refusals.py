@@ -14,6 +14,8 @@ from support.far_twin import far_python
 from support.stand_in_ssh import StandInSsh
 from support.tiny_problem import write_tiny_problem
 
+pytestmark = pytest.mark.slow  # processes that play another machine
+
 GPU, SIM = "ssh://ada@box:2222/cuda:0", "ssh://box/sim"
 
 

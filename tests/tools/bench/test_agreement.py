@@ -12,6 +12,8 @@ from kopt.tools.check import stage as check_stage
 from support.bench_cases import CANDIDATE, bench_problem
 from support.promotion_cases import FileCompiler, Opener, ScriptedSanitizer, promotion_of
 
+pytestmark = pytest.mark.slow  # whole promotions
+
 
 @pytest.fixture
 def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PromotionRequest:

@@ -15,6 +15,7 @@ from kopt.tools.bench.stage import bench_candidate
 from support.bench_cases import CANDIDATE, FakeCompiler
 from support.scripted_timer import Noise, Script, ScriptedTimer
 
+pytestmark = pytest.mark.slow  # twenty sessions for each verdict
 NOISE = Noise(white=0.008, drift=0.02, walk=0.01, outliers=0.02)
 
 

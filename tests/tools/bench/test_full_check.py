@@ -25,6 +25,7 @@ from support.bench_cases import CANDIDATE, FakeCompiler, bench_problem
 from support.scripted_timer import Script, ScriptedTimer
 from support.synthetic_check import NumpyDevice
 
+pytestmark = pytest.mark.slow  # full checks
 FASTER = Script(candidate_us=4.0, reference_us=5.0)
 
 

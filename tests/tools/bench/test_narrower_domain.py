@@ -16,6 +16,7 @@ from support.bench_cases import CANDIDATE, bench_problem
 from support.promotion_cases import FileCompiler, Opener, ScriptedSanitizer, promotion_of
 from support.scripted_timer import Script
 
+pytestmark = pytest.mark.slow  # whole promotions
 Times = Callable[[int, str], float]
 
 

@@ -23,6 +23,7 @@ from support.bench_cases import CANDIDATE, ROW_MAJOR, bench_problem
 from support.promotion_cases import FileCompiler, Opener, ScriptedSanitizer, promotion_of
 from support.scripted_timer import FACTS, LibraryScript, Script
 
+pytestmark = pytest.mark.slow  # whole promotions
 OTHER = Candidate(CANDIDATE.source + "// another\n", "other.cu")
 
 

@@ -27,6 +27,8 @@ from support.receipts import sealed_receipt
 from support.scripted_timer import FACTS, LibraryScript, Script
 from support.tiny_problem import write_tiny_problem
 
+pytestmark = pytest.mark.slow  # whole reproductions of receipts
+
 
 @pytest.fixture(scope="module")
 def promotion_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

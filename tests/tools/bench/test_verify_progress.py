@@ -19,6 +19,8 @@ from kopt.tools.devices.timer import TimingDevice
 from support.bench_cases import CANDIDATE, bench_problem
 from support.promotion_cases import FileCompiler, Opener, ScriptedSanitizer, promotion_of
 
+pytestmark = pytest.mark.slow  # whole reproductions of receipts
+
 
 def _opener() -> Opener:
     return Opener(candidate_us=lambda process, name: 4.0)

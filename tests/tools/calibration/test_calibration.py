@@ -16,6 +16,7 @@ from support.bench_cases import FakeCompiler
 from support.calibrated_device import CalibratedDevice, calibrated_device
 from support.scripted_timer import FACTS
 
+pytestmark = pytest.mark.slow  # every probe is compiled and simulated
 OF_EVERY_GPU = ["dram", "l2", "l1", "shared", "shuffle", "barrier"]
 OF_CLUSTERS = ["cluster_barrier", "cluster_load"]
 

@@ -7,6 +7,7 @@ from kopt.tools.cuda.nvdisasm import list_instructions
 from kopt.tools.cuda.toolchain import FoundToolchain
 from support.cuda_sources import cubin_of
 
+pytestmark = pytest.mark.slow  # a compile for each architecture
 EXCHANGE = """
 #include <cooperative_groups.h>
 #include <kopt/cluster_exchange.cuh>

@@ -17,6 +17,8 @@ from support.compile_requests import job
 from support.cuda_sources import FP4_QUANTIZE, SCALE
 from support.shared_caches import share_caches
 
+pytestmark = pytest.mark.slow  # a compile each, without a cache
+
 # Internal linkage makes the compiler derive symbol names from what it believes to be the path.
 INTERNAL = """
 namespace { __device__ __noinline__ float helper(float a) { return a * a + 1.0f; } }

@@ -11,6 +11,8 @@ from kopt.tools.cuda.sass_operands import conversion_opcode, count_conversions
 from kopt.tools.cuda.toolchain import FoundToolchain
 from support.cuda_sources import cubin_of
 
+pytestmark = pytest.mark.slow  # a compile for each architecture
+
 ZOO = Path(__file__).with_name("instruction_zoo.cu").read_text("utf-8")
 FROM_FP32, NEW_FROM_FP32 = ("e5m2", "f16"), ("e2m1", "e2m3", "e3m2", "ue8m0")
 FROM_OTHERS = ("e4m3_from_f16", "e5m2_from_f16", "f16_from_e4m3", "f16_from_e5m2")

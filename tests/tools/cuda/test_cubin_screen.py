@@ -10,6 +10,7 @@ from kopt.tools.cuda.sass import SassFunction, disassemble
 from kopt.tools.cuda.toolchain import FoundToolchain
 from support.cuda_sources import cubin_of
 
+pytestmark = pytest.mark.slow  # a compile each
 BAD = """
 #include <cstdio>
 __device__ int counter;

@@ -13,6 +13,7 @@ from kopt.tools.cuda.compile_unit import UnitOutcome, compile_unit
 from support.compile_requests import job
 from support.cuda_sources import FP4_QUANTIZE
 
+pytestmark = pytest.mark.slow  # two compilers for each
 CLUSTER_SUM = """
 #include <cooperative_groups.h>
 extern "C" __global__ void __cluster_dims__(2) k(float* o) {

@@ -11,6 +11,7 @@ from kopt.tools.cuda.sass_reader import read_instructions
 from kopt.tools.cuda.toolchain import FoundToolchain
 from support.cuda_sources import FP4_QUANTIZE, cubin_of
 
+pytestmark = pytest.mark.slow  # a compile each
 MIXED = """
 extern "C" __global__ void mixed(const float4* a, float2* b, const char* c, short* d, float* e) {
   extern __shared__ float tile[];

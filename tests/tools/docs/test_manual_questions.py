@@ -16,6 +16,8 @@ from kopt.tools.docs.query.search import search_documents
 from kopt.tools.docs.records import Chunk, SearchRequest
 from support.written_index import function, write_library
 
+pytestmark = pytest.mark.slow  # an index of a library is built
+
 FIRST_PAGE = 5
 LEAST = 0.95
 RIVALS = 6

@@ -17,6 +17,8 @@ from kopt.tools.export.signature import Signature
 from support.exports import exported_tiny, write_files
 from support.tiny_problem import tiny_problem
 
+pytestmark = pytest.mark.slow  # exports are compiled and run
+
 SUPPORT = Path(__file__).parents[2] / "support"
 SOURCE = """\
 /* kopt: 1

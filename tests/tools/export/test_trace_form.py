@@ -16,6 +16,8 @@ from support.exports import exported_reference, exported_tiny
 from support.tiny_problem import BODY, HEADER, ORACLE, tiny_problem, write_tiny_problem
 from support.trace_rules import check_definition, check_solution, check_workload_line
 
+pytestmark = pytest.mark.slow  # exports are compiled
+
 
 def first_workload(kernel: str) -> ExportedKernel:
     """Return the reference kernel of a problem that has one workload alone."""

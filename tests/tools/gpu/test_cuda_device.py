@@ -20,6 +20,7 @@ from support.bench_results import H100
 from support.scripted_device import INPUTS, ScriptedDevice, plan, side
 from support.scripted_gpu import MISTAKEN_ENGINE, STAGED
 
+pytestmark = pytest.mark.slow  # a worker process each
 BOUND_S = 60.0
 
 

@@ -10,6 +10,8 @@ from kopt.tools.cuda.toolchain import FoundToolchain
 from kopt.tools.gpu.helper_cubins import helper_cubins
 from kopt.tools.gpu.worker.execution import copies_parameter
 
+pytestmark = pytest.mark.slow  # kopt's own kernels are compiled for all devices
+
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a"])
 def test_every_helper_is_a_cubin_with_its_kernels(

@@ -9,6 +9,8 @@ from kopt.tools.devices.timer import SetOutputs, TimingFailure, TimingSession
 from support.scripted_device import INPUTS, ScriptedDevice, library_side, side
 from support.scripted_gpu import SETS
 
+pytestmark = pytest.mark.slow  # a worker process each
+
 
 def opened(session: TimingSession | TimingFailure) -> TimingSession:
     """Return an open session."""

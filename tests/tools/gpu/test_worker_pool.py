@@ -15,6 +15,8 @@ from kopt.tools.gpu.worker_process import WorkerProcess
 from support.scripted_device import ScriptedDevice, library_side, side
 from support.scripted_engine import BROKEN_ENGINE
 
+pytestmark = pytest.mark.slow  # worker processes and their spares
+
 
 def alive(scripted: ScriptedDevice) -> list[int]:
     """Return the places of the workers that live, in the order in which they were made."""

@@ -40,6 +40,7 @@ from kopt.tools.gpu.worker_process import WorkerEnd, WorkerProcess
 from kopt.tools.sandbox.ladder import available_level
 from support.scripted_engine import BROKEN_ENGINE, ENGINE
 
+pytestmark = pytest.mark.slow  # a worker process each
 HANG_LIMIT_S = 30.0
 TESTS = Path(__file__).parents[2]
 

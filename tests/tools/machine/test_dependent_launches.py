@@ -1,8 +1,11 @@
 """In a row of launches the place of a wait and of a trigger has its effect on the estimate."""
 
+import pytest
+
 from kopt.config.settings import Settings
 from support.machine_cases import HEAD, followed_kernel
 
+pytestmark = pytest.mark.slow  # every kernel is compiled and its machine code followed
 DEPENDENT = (
     f"{HEAD.replace('block: 256,', 'block: 256, pdl: true,')}#include <kopt/griddepcontrol.cuh>\n"
 )

@@ -9,6 +9,7 @@ from kopt.tools.estimate.machine.warp_path import WarpPath
 from kopt.tools.estimate.stage import RESOLUTION
 from support.machine_cases import followed, instruction
 
+pytestmark = pytest.mark.slow  # every kernel is compiled and its machine code followed
 COPY = """
   const uint4* from = reinterpret_cast<const uint4*>(input);
   uint4* to = reinterpret_cast<uint4*>(out);

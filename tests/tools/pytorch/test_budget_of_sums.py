@@ -14,6 +14,7 @@ from kopt.tools.pytorch.graph import Node, Ref, ValueType
 from support.float32_orders import F32, SUMS, as_tf32, fused_product, strided
 from support.imported_graphs import Imported, node, use_of_budget
 
+pytestmark = pytest.mark.slow  # functions are imported by PyTorch
 Array = npt.NDArray[Any]
 Inputs = dict[str, Array]
 BF16 = ml_dtypes.bfloat16

@@ -21,6 +21,8 @@ from support.promotion_cases import FileCompiler, ScriptedSanitizer
 from support.scripted_timer import LibraryScript, Noise, Script, ScriptedTimer
 from support.synthetic_check import NumpyDevice
 
+pytestmark = pytest.mark.slow  # ten whole reviews
+
 LIBRARY = {("lib", False): LibraryScript(us=4.0), ("lib", True): LibraryScript(us=3.6)}
 ALLOCATES = {
     ("lib", False): LibraryScript(us=6.0, allocations=2),

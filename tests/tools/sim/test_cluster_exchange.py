@@ -8,6 +8,7 @@ import pytest
 from kopt.kernels.status import Status
 from support.sim_run import Sim, SimCase, line_of
 
+pytestmark = pytest.mark.slow  # a program for each
 BLOCKS, THREADS = 8, 64
 HEAD = """#include <cooperative_groups.h>
 #include <kopt/cluster_exchange.cuh>

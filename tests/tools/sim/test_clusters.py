@@ -6,6 +6,7 @@ import pytest
 from kopt.kernels.status import Status
 from support.sim_run import Array, Sim, SimCase, line_of
 
+pytestmark = pytest.mark.slow  # a program for each
 BLOCKS = 8
 HEAD = """#include <cooperative_groups.h>
 namespace cg = cooperative_groups;

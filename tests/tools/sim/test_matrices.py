@@ -16,6 +16,7 @@ from support.mma_rows import MMA_ROWS
 from support.sim_run import Array, Sim, SimCase, line_of
 from support.warp_rows import WarpRow, judge_warp, results_of, warp_case
 
+pytestmark = pytest.mark.slow  # one program with every row: 30 s of g++, 10 s of nvcc
 ROWS = MMA_ROWS + MATRIX_ROWS
 
 

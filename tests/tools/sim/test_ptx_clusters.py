@@ -9,6 +9,8 @@ from kopt.kernels.status import Status
 from support.pipeline_cases import WORDS, X
 from support.sim_run import Sim, SimCase
 
+pytestmark = pytest.mark.slow  # a program for each
+
 # Each of two blocks loads one half of every tile for both; both add 1 to all of it.
 SHARED_TILES = (
     WORDS

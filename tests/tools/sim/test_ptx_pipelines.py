@@ -21,6 +21,8 @@ from support.pipeline_cases import (
 )
 from support.sim_run import Sim
 
+pytestmark = pytest.mark.slow  # a program for each
+
 
 @pytest.mark.parametrize("one", PIPELINE_CASES, ids=[one.name for one in PIPELINE_CASES])
 def test_pipeline_leaves_what_its_source_says(sim: Sim, one: PipelineCase) -> None:

@@ -14,6 +14,8 @@ import pytest
 from kopt.kernels.status import Status
 from support.sim_run import Sim, SimCase, int32
 
+pytestmark = pytest.mark.slow  # random programs
+
 SYNC_WARP, SYNC_BLOCK, SYNC_CLUSTER, LOAD, STORE, ATOMIC = range(6)
 GLOBAL, OWN_SHARED, SHARED_OF_FIRST = range(3)
 BLOCKS, CLUSTER, THREADS = 4, 2, 64

@@ -19,6 +19,7 @@ from kopt.tools.sim.job_file import JobFile, RunMode, write_job
 from kopt.tools.sim.program_facts import SimProgram
 from support.sim_run import Sim, SimCase, int32
 
+pytestmark = pytest.mark.slow  # every program twice
 BLOCKS, THREADS = 4, 64
 NO_LINE = 1
 """A return address that no access has: where lines are rechecked, no access takes a short way."""

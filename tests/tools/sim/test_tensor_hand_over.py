@@ -17,6 +17,7 @@ from support.tensor_kernels import (
     kernel_case,
 )
 
+pytestmark = pytest.mark.slow  # a program for each
 MULTIPLY = "multiply(d, matrix(a), matrix(b), BF16_64x8, 0);"
 COMMIT = "commit(&bar);"
 LOADS = (

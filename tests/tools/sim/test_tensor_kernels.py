@@ -20,6 +20,8 @@ from support.tensor_kernels import (
     gemm_case,
 )
 
+pytestmark = pytest.mark.slow  # a whole kernel for each
+
 
 @pytest.mark.parametrize("source", [GEMM, CLUSTER_GEMM], ids=["block", "cluster"])
 def test_persistent_gemm_with_two_accumulators_is_right_in_any_order(sim: Sim, source: str) -> None:

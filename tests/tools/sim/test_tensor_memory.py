@@ -19,6 +19,7 @@ from support.tensor_kernels import (
     kernel_sums,
 )
 
+pytestmark = pytest.mark.slow  # a program for each
 MULTIPLY = "multiply(d, matrix(a), matrix(b), BF16_64x8, 0);"
 ADD = MULTIPLY.replace(", 0);", ", 1);")
 COMMIT = "commit(&bar);"

@@ -8,6 +8,7 @@ import pytest
 from kopt.kernels.status import Status
 from support.sim_run import POISON, Array, Sim, SimCase
 
+pytestmark = pytest.mark.slow  # a program for each
 KERNEL = 'extern "C" __global__ void k'
 LANES = np.arange(32)
 

@@ -12,6 +12,8 @@ from support.cuda_sources import assert_nvcc_takes
 from support.sim_run import Sim
 from support.warpgroup_kernels import ATTENTION, CLUSTER_GEMM, GEMM, attention_case, gemm_case
 
+pytestmark = pytest.mark.slow  # a whole kernel for each
+
 
 @pytest.mark.parametrize("source", [GEMM, CLUSTER_GEMM], ids=["block", "cluster"])
 def test_persistent_gemm_of_two_consumers_is_right_in_any_order(sim: Sim, source: str) -> None:

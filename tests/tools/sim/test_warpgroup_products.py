@@ -7,6 +7,7 @@ from kopt.kernels.status import Status
 from kopt.tools.sim.ptx.lowering import lower_ptx
 from support.sim_run import Array, Sim, SimCase, line_of
 
+pytestmark = pytest.mark.slow  # a program for each
 FENCE = 'asm volatile("wgmma.fence.sync.aligned;" ::: "memory");'
 COMMIT = 'asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");'
 WAIT = 'asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");'

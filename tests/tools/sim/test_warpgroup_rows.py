@@ -15,6 +15,7 @@ from support.warpgroup_rows import (
     warpgroup_results,
 )
 
+pytestmark = pytest.mark.slow  # programs with every row
 _PARTS = [WARPGROUP_ROWS[start : start + 24] for start in range(0, len(WARPGROUP_ROWS), 24)]
 """As many as compile well within the time that a candidate has."""
 

@@ -7,6 +7,7 @@ from kopt.kernels.status import Status
 from support.sim_run import Array, Sim, SimCase, line_of
 from support.wmma_case import WMMA_FORMS, wmma_case, wmma_results
 
+pytestmark = pytest.mark.slow  # one program with every shape: 30 s of g++
 HEAD = """#include <mma.h>
 using namespace nvcuda;
 extern "C" __global__ void k(const __half* in, float* out) {

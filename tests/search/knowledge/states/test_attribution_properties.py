@@ -18,6 +18,8 @@ from support.populations import failed, passed, timed
 from support.random_populations import in_another_order, random_population
 from support.taught_runs import CATALOGUE, ON_GPU, ON_SIM, rows_of, variant
 
+pytestmark = pytest.mark.slow  # hundreds of random cases
+
 SEEDS = range(60)
 
 

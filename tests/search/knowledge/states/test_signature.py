@@ -180,6 +180,7 @@ def test_time_alone_is_the_unknown_state() -> None:
     assert (match.state.id, match.confidence, match.is_new) == (UNKNOWN_STATE, 1.0, False)
 
 
+@pytest.mark.slow  # a compile, a run and a profile each
 @pytest.mark.parametrize(
     ("kernel", "state"),
     [

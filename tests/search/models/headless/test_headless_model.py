@@ -21,6 +21,7 @@ from support.headless_clients import HeadlessClients, put_on_path
 from support.headless_stand_in import COST_USD, USAGE
 from support.model_requests import ask_for
 
+pytestmark = pytest.mark.slow  # a process that plays an agent for each
 HEADLESS: tuple[Provider, ...] = PROVIDERS[1:]
 MODELS: dict[str, str] = {"claude-code": "claude-code:claude-opus-5-5", "codex": "codex:default"}
 FIXER = SystemBlock(text="# Your task: fixer\n")

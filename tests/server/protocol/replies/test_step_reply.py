@@ -44,6 +44,7 @@ def step(
     return take_step(StepRequest(kernel=KERNEL, candidates=candidates), settings, site)
 
 
+@pytest.mark.slow  # a step with three compiles
 def test_step_on_sim_shows_beam_failures_and_suggestions_and_calls_nothing_faster(
     step: StepResult,
 ) -> None:

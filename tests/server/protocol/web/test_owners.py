@@ -36,7 +36,7 @@ from support.built_docs import copy_docs
 from support.http_asking import LIMIT_S, Answering, answering
 from support.scripted_jobs import ScriptedJobs
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # an HTTP server for each way to ask
 TINY = SAMPLES / "problems"
 KERNEL = "silu_and_mul_b8xh14336"
 MINE, THEIRS = (

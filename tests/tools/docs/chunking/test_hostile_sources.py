@@ -6,6 +6,8 @@ from kopt.tools.docs.chunking.brace_scanner import blanked
 from kopt.tools.docs.chunking.units import SourceLines
 from support.chunked_files import chunk_of, chunks_of
 
+pytestmark = pytest.mark.slow  # hostile texts of megabytes
+
 N = 20_000
 HOSTILE = {
     "empty": b"",

@@ -64,6 +64,7 @@ def test_damaged_tags_are_a_damaged_index(connection: sqlite3.Connection) -> Non
         in_memory(connection).by_subject(["loads"], EVERYTHING)
 
 
+@pytest.mark.slow  # an index is built
 def test_code_is_found_by_a_subject_that_it_spells_in_other_words(tmp_path: Path) -> None:
     (tag,) = subjects_of("popc")
     assert "popc" not in tag

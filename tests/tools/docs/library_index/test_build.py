@@ -20,6 +20,7 @@ from kopt.tools.docs.records import SearchRequest
 from kopt.tools.docs.words.glossary import WRITTEN_OVER
 from support.fake_harvest import ALPHA, BETA, fake_harvest, kernel
 
+pytestmark = pytest.mark.slow  # an index is built for each
 KEPT = 8
 FILES = 2 * KEPT
 DEADLINE_S = 120

@@ -21,6 +21,7 @@ from kopt.tools.docs.records import SearchRequest, SearchResult
 from support.built_docs import copy_docs
 from support.docs_winners import WINNER, promote
 
+pytestmark = pytest.mark.slow  # an index is built for each
 QUERY = SearchRequest(query="cp_async_wait_group", k=3)
 SEARCH = """
 import sys

@@ -13,6 +13,7 @@ from kopt.tools.check.stage import CheckRequest, check_candidate
 from kopt.tools.docs.chunking.brace_scanner import code_items
 from kopt.tools.sim.device import SimDevice
 
+pytestmark = pytest.mark.slow  # a program and a check for each pattern
 NOTES = Path(__file__).parents[4] / "tools" / "docs" / "notes"
 PATTERNS = (NOTES / "patterns.cuh").read_text("utf-8").replace("#pragma once\n", "")
 

@@ -14,6 +14,7 @@ from support.built_docs import copy_docs
 from support.docs_winners import promote
 from support.written_index import function, write_library
 
+pytestmark = pytest.mark.slow  # an index is built for each
 ZEBRA = SearchRequest(query="zebra_sum stripe")
 
 

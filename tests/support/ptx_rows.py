@@ -67,6 +67,10 @@ def _fused(a: Array, b: Array, c: Array) -> Array:
     return (floats[0].astype(np.float64) * floats[1] + floats[2]).astype(np.float32).view(a.dtype)
 
 
+def _of_pairs(compute: np.ufunc) -> Callable[[Array, Array, Array], Array]:
+    return lambda a, b, _c: compute(a.view(np.float32), b.view(np.float32)).view(np.uint64)
+
+
 def _larger(a: Array, b: Array) -> Array:
     return _packed(np.maximum(_half(a, BF16), _half(b, BF16)), BF16)
 
@@ -161,6 +165,8 @@ ROWS = (
     Row("sub.f64 %0, %1, %2;", "ddd", lambda a, b, _c: a - b),
     Row("fma.rn.f32 %0, %1, %2, %3;", "ffff", _fused, is_close=True),
     Row("fma.rn.f32x2 %0, %1, %2, %3;", "llll", _fused, is_close=True, least_arch=100),
+    Row("add.f32x2 %0, %1, %2;", "lll", _of_pairs(np.add), least_arch=100),
+    Row("mul.rn.f32x2 %0, %1, %2;", "lll", _of_pairs(np.multiply), least_arch=100),
     Row("max.f32 %0, %1, %2;", "fff", lambda a, b, _c: np.maximum(a, b)),
     Row("neg.f32 %0, %1;", "ff", lambda a, _b, _c: -a),
     Row("ex2.approx.ftz.f32 %0, %1;", "ff", lambda a, _b, _c: np.exp2(a), is_close=True),

@@ -1,6 +1,7 @@
 """The parts of the simulator that all programs share: built by one, for all."""
 
 import json
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.config.files import remove_folder, staging_folder
+from kopt.config.files import TEMPORARY_PREFIX, remove_folder, staging_folder
 from kopt.config.locks import key_lock
 from kopt.config.sealed_folder import publish_sealed
 from kopt.config.settings import Settings
@@ -80,3 +81,19 @@ def test_first_build_says_what_it_is_and_a_later_one_how_long_it_takes(
     remove_folder(folder)
     toolset.find_toolset(home, told.append)
     assert told[1:] == ["building the simulator, needed once, about 9 s left as last time"]
+
+
+def test_what_a_killed_build_left_is_removed_by_the_next_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(_gxx: Path, _sources: object, folder: Path, _settings: Settings) -> None:
+        with staging_folder(folder) as work:
+            publish_sealed(work, folder)
+
+    monkeypatch.setattr(toolset, "_build", build)
+    left = Settings(home=tmp_path).sim_cache / f"{TEMPORARY_PREFIX}4194304999-toolset"
+    left.mkdir(parents=True)  # of a process that is dead
+    (left / "runtime.o").write_text("half")
+    os.utime(left, (0, 0))
+    assert toolset.find_toolset(Settings(home=tmp_path)).folder.is_dir()
+    assert not left.exists()

@@ -186,6 +186,16 @@ def test_each_form_of_shared_memory_ends_where_it_ends(sim: Sim, name: str) -> N
     assert found.line is not None
 
 
+def test_shared_arrays_of_one_name_in_two_scopes_are_called_by_it(sim: Sim) -> None:
+    source = f"""{KERNEL}(float* out) {{
+  const int i = threadIdx.x;
+  {{ __shared__ float part[32]; part[i] = i; __syncthreads(); out[i] = part[31 - i]; }}
+  {{ __shared__ float part[32]; part[i + 1] = i; __syncthreads(); out[i] += part[31 - i]; }}
+}}"""
+    case = SimCase(source, outputs={"out": np.zeros(32, np.float32)}, block=(32, 1, 1))
+    assert "`part`" in sim.fault(case, Status.OUT_OF_BOUNDS).message
+
+
 def test_specialisation_defines_reach_the_source(sim: Sim) -> None:
     source = KERNEL + "(int* out) { out[threadIdx.x] = BLOCK * 10 + KOPT_H; }"
     case = SimCase(

@@ -1,9 +1,10 @@
-"""Change one operator or constant of a module or C++ source at a time: which tests notice?
+"""Change one operator, constant, condition or statement at a time: which tests notice?
 
     .venv/bin/python benchmarks/mutants.py tools/bench/verdict.py -- tests/tools/bench
     .venv/bin/python benchmarks/mutants.py tools/check/*_gate.py --sample 60 -- tests/tools/check
     .venv/bin/python benchmarks/mutants.py tools/sim/runtime/*.cpp --sample 50 -- tests/tools/sim
 
+The sources are Python modules or C++; statements are left out of Python only.
 Prints the mutants that survive: a line that no test of those looks at, or a change without effect.
 With --json every test that failed for each mutant is written down.
 The modules are changed in place, in this checkout, and put back, also after Ctrl-C.
@@ -118,7 +119,8 @@ def _python_changes(text: str) -> Iterator[tuple[int, int, str]]:
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     for node in _code(ast.parse(text)):
-        yield from _changes(node, text, starts)
+        yield from _value_changes(node, text, starts)
+        yield from _flow_changes(node, text, starts)
 
 
 def _code(tree: ast.AST) -> Iterator[ast.AST]:
@@ -133,7 +135,22 @@ def _code(tree: ast.AST) -> Iterator[ast.AST]:
         yield from _code(child)
 
 
-def _changes(node: ast.AST, text: str, starts: Sequence[int]) -> Iterator[tuple[int, int, str]]:
+def _flow_changes(
+    node: ast.AST, text: str, starts: Sequence[int]
+) -> Iterator[tuple[int, int, str]]:
+    match node:
+        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+            begin, end = _begin(test, starts), _end(test, starts)
+            yield begin, end, f"not ({text[begin:end]})"
+        case ast.Expr(value=ast.Call()) | ast.AugAssign() | ast.Raise():
+            yield _begin(node, starts), _end(node, starts), "pass"
+        case _:
+            return
+
+
+def _value_changes(
+    node: ast.AST, text: str, starts: Sequence[int]
+) -> Iterator[tuple[int, int, str]]:
     match node:
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
             yield _end(left, starts), _begin(right, starts), f" {_COMPARISONS[type(operator)]} "

@@ -53,6 +53,25 @@ def test_the_code_of_a_cpp_source_is_changed(tmp_path: Path) -> None:
     assert changes == [(7, "", "!"), (7, "<", "<="), (7, "0x10", "17"), (7, "!", "")]
 
 
+def test_conditions_are_negated_and_statements_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(
+        "if a:\n    f(\n        b)\nwhile c:\n    d += e if g else h\nraise k\n", "utf-8"
+    )
+    changes = [(one.line, one.old, one.new) for one in mutants_of(path)]
+    assert changes == [
+        (1, "a", "not (a)"),
+        (2, "f(\n        b)", "pass"),
+        (4, "c", "not (c)"),
+        (5, "d += e if g else h", "pass"),
+        (5, "g", "not (g)"),
+        (6, "raise k", "pass"),
+    ]
+    for mutant in mutants_of(path):
+        with planted(mutant):
+            compile(path.read_text("utf-8"), "module", "exec")
+
+
 def test_every_mutant_can_be_compiled(module: Path) -> None:
     for mutant in mutants_of(module):
         with planted(mutant):

@@ -107,6 +107,7 @@ def test_run_that_was_begun_but_never_driven_can_be_resumed(
         assert _drive(store, settings, monkeypatch) == "done"
 
 
+@pytest.mark.slow  # a whole run
 def test_finished_run_is_opened_as_it_is(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,6 +119,7 @@ def test_finished_run_is_opened_as_it_is(
         assert store.reader.events() == events
 
 
+@pytest.mark.slow  # a whole run
 def test_only_a_larger_budget_takes_a_spent_run_up_again(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

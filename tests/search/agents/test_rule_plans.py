@@ -138,6 +138,7 @@ def test_minimal_author_can_only_hand_in(tmp_path: Path) -> None:
     assert "no uses of tools are left" in scripted.told[0][0]["content"]
 
 
+@pytest.mark.slow  # a compile, a run and a profile
 def test_full_author_is_shown_the_profile_and_the_resources(tmp_path: Path) -> None:
     full, scripted = roles(tmp_path, submits(MADE), reply("refusal", refusal="no"))
     full.write(TASK)

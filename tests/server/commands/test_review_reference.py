@@ -79,6 +79,7 @@ def test_a_reference_that_is_no_function_is_refused(
     assert set(_references(shared_home)) == before  # nothing stays of it
 
 
+@pytest.mark.slow  # functions are imported by PyTorch
 def test_problems_of_references_are_kept_up_to_a_number(tmp_path: Path) -> None:
     settings = Settings(tmp_path / "home")
     for number in range(KEPT_REFERENCES + 3):

@@ -134,6 +134,7 @@ async def test_read_only_server_points_to_no_tool_that_it_lacks(tmp_path: Path) 
             assert "candidate" not in facts["next"]
 
 
+@pytest.mark.slow  # every kernel
 @pytest.mark.parametrize("kernel", ALL)
 async def test_one_kernel_has_what_an_author_needs(kernel: str, tmp_path: Path) -> None:
     facts = await listed(tmp_path, kernel=kernel)

@@ -6,6 +6,8 @@ import pytest
 from kopt.kernels.status import Status
 from support.sim_run import Sim, SimCase, line_of
 
+pytestmark = pytest.mark.slow  # a program for each
+
 KERNEL = 'extern "C" __global__ void k'
 X = np.arange(256, dtype=np.float32)
 

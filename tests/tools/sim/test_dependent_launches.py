@@ -7,6 +7,8 @@ from kopt.kernels.plan import Argument, Launch, Scratch
 from kopt.kernels.status import Status
 from support.sim_run import Sim, SimCase, line_of
 
+pytestmark = pytest.mark.slow  # a program for each
+
 HEAD = """#include <kopt/griddepcontrol.cuh>
 #include <kopt/cp_async.cuh>
 #include <kopt/bulk_copy.cuh>

@@ -8,6 +8,8 @@ import pytest
 from kopt.kernels.status import Status
 from support.sim_run import Array, Sim, SimCase, line_of
 
+pytestmark = pytest.mark.slow  # a program for each
+
 HEAD = """#include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 namespace cg = cooperative_groups;

@@ -6,6 +6,8 @@ import pytest
 from kopt.kernels.status import Status
 from support.sim_run import Sim, SimCase, line_of
 
+pytestmark = pytest.mark.slow  # a program for each
+
 HEAD = """
 __device__ inline void sync(int number, int threads) {
   asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(threads) : "memory");

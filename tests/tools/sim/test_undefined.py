@@ -6,6 +6,8 @@ import pytest
 from kopt.kernels.status import Status
 from support.sim_run import Sim, SimCase
 
+pytestmark = pytest.mark.slow  # a program for each
+
 KERNEL = 'extern "C" __global__ void k'
 
 

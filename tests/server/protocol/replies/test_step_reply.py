@@ -68,6 +68,7 @@ def test_step_on_sim_shows_beam_failures_and_suggestions_and_calls_nothing_faste
     assert full["sources"] == f"kopt://runs/{step.run}/candidates/{{number}}"
 
 
+@pytest.mark.slow  # a step with compiles
 def test_what_memory_expects_is_told_with_its_tries_and_interval(step: StepResult) -> None:
     remembered = MemorySuggestion(
         technique="vector_loads",

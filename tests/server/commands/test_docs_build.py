@@ -27,8 +27,7 @@ __global__ void %s_walk(float* x, int rows) {
 def folder_of(path: Path, animal: str) -> Path:
     """Return a folder with one kernel about `animal`."""
     path.mkdir(parents=True)
-    name = animal.encode()
-    (path / f"{animal}.cu").write_bytes(KERNEL % (name, name))
+    (path / f"{animal}.cu").write_bytes(KERNEL % ((animal.encode(),) * 2))
     return path
 
 

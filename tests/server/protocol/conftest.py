@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kopt.tools.selftest.sample import SAMPLES
-from support.built_docs import build_docs
+from support.built_docs import build_docs, copy_docs
 
 
 @pytest.fixture
@@ -18,3 +18,9 @@ def anyio_backend() -> str:
 def docs_of_samples(run_folder: Path) -> Path:
     """Return a folder with the index of kopt's own documents and the samples' problems."""
     return build_docs(run_folder / "docs-of-samples", SAMPLES / "problems")
+
+
+@pytest.fixture
+def home(tmp_path: Path, docs_of_samples: Path) -> Path:
+    """Return a home where documents can be searched at once."""
+    return copy_docs(docs_of_samples, tmp_path / "home")

@@ -28,7 +28,6 @@ from kopt.server.protocol.addresses import document_uri
 from kopt.server.protocol.resources import add_resources
 from kopt.tools.docs.query.search import read_document
 from kopt.tools.selftest.sample import SAMPLES
-from support.built_docs import copy_docs
 from support.job_views import JOB_ID, KERNEL, done_job, failed_job, job
 from support.scripted_jobs import ScriptedJobs
 from support.scripted_runs import new_store
@@ -71,12 +70,6 @@ async def refusal(address: str, home: Path, one: JobView | None = None) -> MCPEr
         with pytest.raises(MCPError) as caught:
             await connected.read_resource(address)
     return caught.value
-
-
-@pytest.fixture
-def home(tmp_path: Path, docs_of_samples: Path) -> Path:
-    """Return a home where documents can be searched at once."""
-    return copy_docs(docs_of_samples, tmp_path / "home")
 
 
 @pytest.fixture

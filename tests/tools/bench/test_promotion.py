@@ -48,8 +48,7 @@ def request_(
 ) -> PromotionRequest:
     """A candidate whose domain has two workloads."""
     del compiler, sanitizer
-    problem = bench_problem(tmp_path / "problem", shapes=((8, 64), (16, 64)))
-    return promotion_of(problem, CANDIDATE)
+    return promotion_of(bench_problem(tmp_path / "problem", shapes=((8, 64), (16, 64))), CANDIDATE)
 
 
 def test_a_winner_is_written_with_its_receipt_for_every_workload_of_its_domain(

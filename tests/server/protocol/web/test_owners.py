@@ -32,7 +32,6 @@ from kopt.server.protocol.web.listen_address import HttpOptions
 from kopt.server.protocol.web.token_file import read_tokens
 from kopt.server.work.requests import CompileWork
 from kopt.tools.selftest.sample import SAMPLES
-from support.built_docs import copy_docs
 from support.http_asking import LIMIT_S, Answering, answering
 from support.scripted_jobs import ScriptedJobs
 
@@ -80,14 +79,13 @@ class Work:
 
 
 @pytest.fixture
-def work(tmp_path: Path, docs_of_samples: Path) -> Work:
+def work(tmp_path: Path, home: Path) -> Work:
     """Return a home in which MINE has a queued job, one with a result and log, and a run."""
     token_file = tmp_path / "tokens"
     token_file.touch(0o600)
     token_file.write_text(f"{MINE}\n{THEIRS}\n")
     holder = read_tokens(token_file).holder(MINE.encode())
     assert holder is not None
-    home = copy_docs(docs_of_samples, tmp_path / "home")
     settings = Settings(home, problems=TINY)
     store = JobStore(settings.jobs_folder)
     asked = CompileWork(kernel=KERNEL, source="x")

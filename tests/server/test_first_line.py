@@ -114,6 +114,7 @@ def test_full_check_says_which_case_of_how_many_it_is_at(kopt: Kopt, mine: Path)
     assert counted == [(number, total) for number in range(1, total + 1)] and total > 3
 
 
+@pytest.mark.slow  # a build
 def test_export_says_which_build_it_is_at(kopt: Kopt, mine: Path, tmp_path: Path) -> None:
     words = ("--kernel", KERNEL, "--arch", "sm_90a", "--as", "cuda", "-o", tmp_path / "out")
     lines = kopt("export", mine, *words).stderr.splitlines()

@@ -14,6 +14,8 @@ from support.command_line import Ending, Kopt
 from support.shared_caches import share_caches
 from support.small_silu import KERNEL, write_small_silu
 
+pytestmark = pytest.mark.slow  # each call that a command leads to
+
 SIM = ("--device", "sim")
 KERNEL_OF_KOPT = "silu_and_mul_b8xh14336"
 BROKEN = "out_row[column] = "

@@ -76,6 +76,7 @@ def test_run_learns_for_the_next_and_its_replay_begins_with_what_it_knew(
     assert {one.run for one in _samples()} == {first.document["run"], second.document["run"]}
 
 
+@pytest.mark.slow  # a whole run
 def test_without_a_model_the_run_says_that_nothing_is_drawn(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

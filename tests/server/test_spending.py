@@ -94,6 +94,7 @@ def test_on_a_terminal_the_user_is_asked_and_no_begins_nothing(
     assert not service.requests and not _runs(kopt)
 
 
+@pytest.mark.slow  # a whole run
 def test_on_a_terminal_yes_to_the_question_begins(service: FakeMessages) -> None:
     service.lookup_status = 401
     command = (KOPT, "run", "--kernel", KERNEL, "--device", "sim")
@@ -126,6 +127,7 @@ def test_resuming_a_sweep_with_a_key_asks_before_claude_is_paid(
     assert not service.requests
 
 
+@pytest.mark.slow  # whole runs
 @pytest.mark.parametrize("agreed", [("--yes",), ("--budget", "3,5usd")])
 def test_run_that_began_without_models_never_takes_a_key(
     kopt: Kopt, service: FakeMessages, agreed: tuple[str, ...]

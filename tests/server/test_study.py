@@ -153,6 +153,7 @@ def _runs(ending: Ending) -> list[str]:
     return [one["cell"]["run"] for one in ending.document["runs"]]
 
 
+@pytest.mark.slow  # a whole study
 @pytest.mark.parametrize(
     ("words", "arm"),
     [("other={}", "other"), pytest.param("{}", "full", marks=pytest.mark.nightly)],

@@ -8,6 +8,7 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.server.protocol.given_source import Reader
 from kopt.server.protocol.serve_options import ServeOptions
+from support.built_docs import copy_docs
 from support.scripted_steps import KERNEL, Steps, candidate, reference
 
 WINNER = "kopt://docs/kernels/problems/silu_and_mul/winners/silu_and_mul.sm_90a.cu"
@@ -60,12 +61,13 @@ def test_other_addresses_are_no_candidates(tmp_path: Path, address: str) -> None
         reader(tmp_path).text("", address)
 
 
-def test_no_file_outside_the_corpus_has_an_address(tmp_path: Path) -> None:
+def test_no_file_outside_the_corpus_has_an_address(tmp_path: Path, built_docs: Path) -> None:
+    home = copy_docs(built_docs, tmp_path / "home")
     outside = tmp_path / "mine.cu"
     outside.write_text("/* kopt: 1 */", "utf-8")
     for path in (str(outside), "../../../../etc/x.cu", "tests/x.cu"):
         with pytest.raises(ToolError, match="no document has the uid"):
-            reader(tmp_path / "home").text("", f"kopt://docs/{path}")
+            reader(home).text("", f"kopt://docs/{path}")
 
 
 def test_both_a_text_and_an_address_are_refused(tmp_path: Path) -> None:

@@ -29,6 +29,8 @@ from support.job_works import KERNEL, REFERENCE, job_settings
 from support.named_gpu import NamedGpu
 from support.sound_replies import sound
 
+pytestmark = pytest.mark.slow  # profiles and benchmarks on sim
+
 OTHER = "sm_80"
 """No target of a GPU that tests name, nor the default."""
 SOURCE = SubmittedCandidate(source=REFERENCE)

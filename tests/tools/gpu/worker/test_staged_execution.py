@@ -7,6 +7,7 @@ import pytest
 
 from kopt.kernels.plan import Argument, Launch, LaunchPlan
 from kopt.kernels.problem import Problem
+from kopt.tools.devices.device import Arrays
 from kopt.tools.devices.timer import CandidateSide
 from kopt.tools.gpu.array_file import read_arrays, write_arrays
 from kopt.tools.gpu.messages import (
@@ -17,7 +18,8 @@ from kopt.tools.gpu.messages import (
     StageRequest,
     StartRequest,
 )
-from kopt.tools.gpu.worker import cuda_engine
+from kopt.tools.gpu.worker import cuda_engine, execution
+from kopt.tools.gpu.worker.context import WorkerContext
 from kopt.tools.gpu.worker.cuda_engine import CudaEngine
 from support.host_cuda import GPU_UUID, HostCuda, KernelArguments
 
@@ -42,7 +44,7 @@ class Engine:
         tensors = tuple(Argument(kind="tensor", name=name) for name in DTYPES)
         launch = Launch(kernel="k", grid=(8, 1, 1), block=(64, 1, 1), arguments=tensors)
         plan = LaunchPlan(workload="b8xh64", axes={}, defines={}, launches=(launch,))
-        arrays = {"x": x, "weight": np.zeros(64, dtype=np.uint16)}
+        arrays: Arrays = {"x": x, "weight": np.zeros(64, dtype=np.uint16)}
         return ExecuteRequest(
             problem=self._problem,
             workload=self._problem.workload("b8xh64"),
@@ -80,11 +82,12 @@ def engine(host_cuda: HostCuda, compile_problem: Problem, tmp_path: Path) -> Eng
 def staged(monkeypatch: pytest.MonkeyPatch) -> list[ExecuteRequest]:
     """Note what is staged."""
     noted: list[ExecuteRequest] = []
-    stage = cuda_engine.stage
 
-    def note(request: ExecuteRequest, *others: object) -> object:
+    def note(
+        request: ExecuteRequest, folder: Path, worker: WorkerContext
+    ) -> execution.StagedExecution:
         noted.append(request)
-        return stage(request, *others)  # type: ignore[arg-type]  # as it was given
+        return execution.stage(request, folder, worker)
 
     monkeypatch.setattr(cuda_engine, "stage", note)
     return noted

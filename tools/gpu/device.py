@@ -226,7 +226,7 @@ class CudaDevice:
         """Have a worker make all ready that needs no GPU, then hold the GPU for the execution.
 
         Raises:
-            InfraError: The worker ended while no candidate ran in it.
+            InfraError: The worker was not ready in time, or failed; no candidate ran in it.
         """
         side = execution.side
         candidate = side if isinstance(side, CandidateSide) else None

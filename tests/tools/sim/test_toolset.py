@@ -63,14 +63,15 @@ def test_a_damaged_part_is_built_again_and_never_believed(
         assert (again / part).read_text() == "sound"
 
 
+def _publish_nothing(_gxx: Path, _sources: object, folder: Path, _settings: Settings) -> None:
+    with staging_folder(folder) as work:
+        publish_sealed(work, folder)
+
+
 def test_first_build_says_what_it_is_and_a_later_one_how_long_it_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def build(_gxx: Path, _sources: object, folder: Path, _settings: Settings) -> None:
-        with staging_folder(folder) as work:
-            publish_sealed(work, folder)
-
-    monkeypatch.setattr(toolset, "_build", build)
+    monkeypatch.setattr(toolset, "_build", _publish_nothing)
     home, told = Settings(home=tmp_path), list[str]()
     folder = toolset.find_toolset(home, told.append).folder
     toolset.find_toolset(home, told.append)  # it is there
@@ -86,11 +87,7 @@ def test_first_build_says_what_it_is_and_a_later_one_how_long_it_takes(
 def test_what_a_killed_build_left_is_removed_by_the_next_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def build(_gxx: Path, _sources: object, folder: Path, _settings: Settings) -> None:
-        with staging_folder(folder) as work:
-            publish_sealed(work, folder)
-
-    monkeypatch.setattr(toolset, "_build", build)
+    monkeypatch.setattr(toolset, "_build", _publish_nothing)
     left = Settings(home=tmp_path).sim_cache / f"{TEMPORARY_PREFIX}4194304999-toolset"
     left.mkdir(parents=True)  # of a process that is dead
     (left / "runtime.o").write_text("half")

@@ -6,7 +6,8 @@ An `oracle.py` beside problem.yaml is trusted code of two functions:
     expected(inputs, scalars) -> {name: Expected}           every `out` and `inout` tensor
 
 A `steps.py` beside it may have a third, `expected_in_steps` (Steps). `expected` and
-`expected_in_steps` may take the workload as a third parameter. `REGIMES` names the regimes that
+`expected_in_steps` may take the workload as a third parameter, and `expected` one called `graphs`:
+what runs a PyTorch graph on a GPU (graph_runs.py), or None. `REGIMES` names the regimes that
 `make_inputs` serves where it does not serve all of `input_regimes.py`; `warm_up()` imports what
 takes seconds, while something else is waited for. `computed_values(workload)` says how many values
 `expected` computes, of an oracle that may be asked for some rows of a large timed shape alone.
@@ -18,6 +19,7 @@ import importlib.util
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, TypeVar, cast
@@ -27,6 +29,7 @@ import numpy.typing as npt
 
 from kopt.config.errors import ToolError
 
+from .graph_runs import GraphRunner
 from .input_regimes import REGIMES
 from .problem import Problem, Workload
 
@@ -199,10 +202,17 @@ def served_regimes(oracle: Oracle) -> tuple[str, ...]:
 
 
 def expected_at(
-    oracle: Oracle, inputs: Arrays, scalars: Mapping[str, float | int], workload: Workload
+    oracle: Oracle,
+    inputs: Arrays,
+    scalars: Mapping[str, float | int],
+    workload: Workload,
+    graphs: GraphRunner | None = None,
 ) -> dict[str, Expected]:
-    """Return every `out` and `inout` tensor; the oracle is told the workload if it takes it."""
-    return _called(oracle.expected, inputs, scalars, workload)
+    """Return every `out` and `inout` tensor; the oracle is told what it has parameters for."""
+    function: Callable[..., dict[str, Expected]] = oracle.expected
+    if graphs is not None and "graphs" in inspect.signature(function).parameters:
+        function = partial(function, graphs=graphs)
+    return _called(function, inputs, scalars, workload)
 
 
 def expected_in_steps_at(

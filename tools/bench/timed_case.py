@@ -10,13 +10,14 @@ fault: each is then replayed in a session of its own, and the one that fails alo
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from kopt.config.callbacks import ignore
 from kopt.config.errors import InfraError
 from kopt.config.gpu_specs import GpuSpec
 from kopt.config.settings import Settings
 from kopt.config.thread_pool import thread_pool
+from kopt.kernels.graph_runs import GraphRunner
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.set_contents import call_work, distinct_contents, draw_count, wanted_sets
 from kopt.kernels.status import Status
@@ -72,12 +73,15 @@ class TimedCase:
         seeds = [self.input_seed + number for number in range(count)]
         if distinct_contents(self.problem, self.workload.axes, count) < self._wanted_sets:
             seeds += draw_hidden_seeds(1)
-        made = self._made(seeds)
+        graphs = self.device if isinstance(self.device, GraphRunner) else None
+        made = self._made(seeds, graphs)
         self._unseen.extend(made[count:])
         return tuple(made[:count])
 
     def unseen(self) -> CaseData:
         """Return inputs and references that this case gave out to nobody before.
+
+        The GPU computes nothing for them: a timed call has just left its traces there.
 
         Raises:
             ToolError: The problem's oracle is at fault.
@@ -88,13 +92,13 @@ class TimedCase:
     def _wanted_sets(self) -> int:
         return wanted_sets(call_work(self.problem, self.workload.axes), self.gpu.l2_bytes)
 
-    def _made(self, seeds: Sequence[int]) -> list[CaseData]:
+    def _made(self, seeds: Sequence[int], graphs: GraphRunner | None = None) -> list[CaseData]:
         """Return the case of each seed, as many at once as the machine holds."""
         one = CaseKey(self.problem, self.workload, self.input_seed, REGIME)
         keys = [replace(one, seed=seed) for seed in seeds]
         jobs = affordable_jobs(self.problem, [self.workload], min(len(keys), self.settings.jobs))
         with thread_pool(jobs, "draws") as pool:
-            return list(pool.map(make_case_data, keys))
+            return list(pool.map(partial(make_case_data, graphs=graphs), keys))
 
     def key(self, kind: str, **more: str) -> dict[str, str]:
         """Return what a record that is kept of this kernel on this device is kept under."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from kopt.config.errors import KoptError, ToolError
 from kopt.kernels.case_inputs import CASE_REGIMES, draw_inputs, fill_ignored
 from kopt.kernels.dtypes import numpy_dtype
+from kopt.kernels.graph_runs import GraphRunner
 from kopt.kernels.narrowing import float32_is_enough
 from kopt.kernels.oracle import (
     Arrays,
@@ -73,10 +74,15 @@ class CaseData:
         return Output(name, self.references[name], taken[name], self.judged)
 
 
-def make_case_data(key: CaseKey) -> CaseData:
+def make_case_data(key: CaseKey, graphs: GraphRunner | None = None) -> CaseData:
     """Run the oracle: `numpy.random.default_rng([seed, place of regime in CASE_REGIMES])`.
 
+    Args:
+        key: Decides the inputs.
+        graphs: Runs the graph of an oracle that has one; None: the CPU does.
+
     Raises:
+        InfraError: The device of `graphs` failed.
         ToolError: The oracle is missing or fails, or its arrays are not those of the problem.
     """
     oracle = load_oracle(key.problem)
@@ -93,7 +99,7 @@ def make_case_data(key: CaseKey) -> CaseData:
     given = inputs if judged is None else judged.take(inputs)
     scalars = key.problem.scalar_values(key.workload)
     with _oracle_call(key, "expected"), float32_is_enough():
-        expected = expected_at(oracle, given, scalars, asked.workload)
+        expected = expected_at(oracle, given, scalars, asked.workload, graphs)
     _refuse_wrong_arrays(
         asked, {name: entry.rounded for name, entry in expected.items()}, ("out", "inout")
     )

@@ -30,6 +30,7 @@ from kopt.config.files import (
 )
 from kopt.config.settings import Settings
 from kopt.kernels.dtypes import numpy_dtype
+from kopt.kernels.graph_runs import GraphRunner
 from kopt.kernels.oracle import ScaledBy
 
 from .case_data import CaseData, CaseKey, in_steps_of, make_case_data
@@ -52,18 +53,19 @@ class OracleCache:
     folder: Path
     limit_bytes: int = LIMIT_BYTES
 
-    def load(self, key: CaseKey) -> CaseData:
-        """Return the case, from disk if it is there, else made and kept.
+    def load(self, key: CaseKey, graphs: GraphRunner | None = None) -> CaseData:
+        """Return the case, from disk if it is there, else made, with `graphs` if given, and kept.
 
         Raises:
             SetupError: The folder cannot be created or written.
             ToolError: The problem's oracle is at fault.
+            InfraError: The device of `graphs` failed.
         """
         place = self.folder / case_hash(key)
         kept = _read(place)
         if kept is not None:
             return replace(kept, in_steps=in_steps_of(key, kept))
-        data = make_case_data(key)
+        data = make_case_data(key, graphs)
         ensure_folder(self.folder)
         try:
             self._write(place, data)

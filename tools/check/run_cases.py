@@ -19,6 +19,7 @@ from kopt.config.time_left import TimeLeft
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import Mismatch, RaceCheck, TensorAccuracy, WorkloadCheck
 from kopt.kernels.counters import ExecutionCounters
+from kopt.kernels.graph_runs import GraphRunner
 from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
@@ -106,6 +107,7 @@ def _submit(
     submitted: _Submitted = []
     numbers = count()
     candidate, problem = batch.case.candidate, batch.case.problem
+    graphs = device.device if isinstance(device.device, GraphRunner) else None
     for case in batch.cases:
         name = case.workload.name
         own, workload = with_scalars(problem, case.workload, dict(case.scalars))
@@ -114,7 +116,7 @@ def _submit(
         key = CaseKey(own, workload, case.seed, case.regime)
         # What nobody meets again is not kept: it would push out what everybody does.
         load = make_case_data if case.hidden else cache.load
-        shared = SharedCase(program, case, partial(load, key))
+        shared = SharedCase(program, case, partial(load, key, graphs))
         runs = [
             (run, pool.submit(_execute, shared, run, device, next(numbers))) for run in case.runs
         ]

@@ -12,6 +12,7 @@ from dataclasses import replace
 from kopt.config.errors import InfraError
 from kopt.config.gpu_specs import GpuSpec
 from kopt.kernels.device_facts import DeviceFacts
+from kopt.kernels.graph_runs import GraphResults, GraphRuns
 from kopt.kernels.problem import Problem
 from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest, Program
 from kopt.tools.devices.timer import (
@@ -29,17 +30,18 @@ from .draw_names import named_draws
 from .execution_end import (
     Execution,
     ExecutionEnd,
+    execute_request,
     hurts_worker,
     may_pass_elsewhere,
     outcome_of_answer,
 )
 from .gpu_turns import GpuTurns
+from .graph_worker import GraphWorker
 from .messages import (
     CopyCeilingAnswer,
     CopyCeilingRequest,
     Done,
     ExecuteAnswer,
-    ExecuteRequest,
     StageRequest,
 )
 from .ticket_lock import TicketLock, Wait
@@ -67,6 +69,8 @@ class CudaDevice:
         pool: WorkerPool,
         lock: TicketLock,
         on_wait: Callable[[str], None] | None = None,
+        *,
+        graphs: WorkerPool | None = None,
     ) -> None:
         """Start nothing yet; open_gpu.py brings the parts together.
 
@@ -76,11 +80,13 @@ class CudaDevice:
             lock: The GPU's lock among the processes of this host.
             on_wait: Called with a line when others are before this process, and each time that
                 changes.
+            graphs: The process that runs graphs of oracles; None: it runs none.
         """
         self._gpu = gpu
         self._pool = pool
-        self._turns = GpuTurns(lock, pool, self._tell)
         self._on_wait = on_wait
+        self._turns = GpuTurns(lock, pool, self._tell_wait)
+        self._graphs = None if graphs is None else GraphWorker(graphs, self._turns, self._tell)
         self._is_abandoned = False
         self._inputs = WrittenInputs()
         self._copy_ceiling_gb_s: float | None = None
@@ -172,6 +178,15 @@ class CudaDevice:
                 self._copy_ceiling_gb_s = self._measure_copy_ceiling()
             return self._copy_ceiling_gb_s
 
+    def run_graph(self, runs: GraphRuns) -> GraphResults | None:
+        """Return the results of an oracle's graph; None if it does not run here.
+
+        Raises:
+            SetupError: No worker can start here.
+            InfraError: The worker or the device failed.
+        """
+        return None if self._graphs is None else self._graphs.run(runs)
+
     def abandon(self) -> None:
         """End what a thread does with the GPU, or is about to do, from another thread.
 
@@ -203,6 +218,8 @@ class CudaDevice:
     def close(self) -> None:
         """End all worker processes; the device is not used afterwards."""
         self._pool.close()
+        if self._graphs is not None:
+            self._graphs.close()
 
     def _measure_copy_ceiling(self) -> float:
         worker = self._worker_for(None)
@@ -235,7 +252,8 @@ class CudaDevice:
             None if candidate is None else candidate.cubin_path,
             library=isinstance(side, LibrarySide),
         )
-        request = self._request(execution, worker)
+        inputs = self._inputs.file_in(worker.folder, execution.request.inputs)
+        request = execute_request(execution, inputs)
         # What it cannot do it says again when it is asked to execute.
         staged = ask_for(Done, worker, StageRequest(execution=request), _STAGE_S)
         if isinstance(staged, WorkerEnd) and staged.reason == "timeout":
@@ -247,21 +265,6 @@ class CudaDevice:
             if may_pass_elsewhere(answer) or hurts_worker(answer):
                 self._pool.discard()  # its context goes before another process measures
         return worker, answer
-
-    def _request(self, execution: Execution, worker: WorkerProcess) -> ExecuteRequest:
-        asked = execution.request
-        return ExecuteRequest(
-            problem=execution.problem,
-            workload=execution.workload,
-            side=execution.side,
-            inputs=self._inputs.file_in(worker.folder, asked.inputs),
-            poison=asked.poison,
-            # A missing wait shows only where the kernel before it is still writing.
-            late_producer=isinstance(asked, ExecutionRequest)
-            and asked.late_inputs
-            and asked.program.plan.launches[0].pdl,
-            finds_leftovers=isinstance(asked, ExecutionRequest) and asked.finds_leftovers,
-        )
 
     def _worker_for(
         self, problem: Problem | None, program: str | None = None, *, library: bool = False
@@ -287,7 +290,10 @@ class CudaDevice:
         if self._is_abandoned:
             raise InfraError("what ran on the GPU was ended")
 
-    def _tell(self, wait: Wait) -> None:
+    def _tell_wait(self, wait: Wait) -> None:
+        held = "" if wait.holder is None else f"; held by {wait.holder}"
+        self._tell(f"waiting for {self.name}, {wait.before} before you{held}")
+
+    def _tell(self, line: str) -> None:
         if self._on_wait is not None:
-            held = "" if wait.holder is None else f"; held by {wait.holder}"
-            self._on_wait(f"waiting for {self.name}, {wait.before} before you{held}")
+            self._on_wait(line)

@@ -1,4 +1,4 @@
-"""What the end of one execution in a worker means: a status, outputs, and whether it was hurt."""
+"""One execution in a worker: what is asked, and what its end means for candidate and worker."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from kopt.tools.devices.timer import LibraryRun, Side
 
 from .array_file import read_arrays
 from .faults import damage_outcome, fault_outcome, owns_memory, timeout_outcome
-from .messages import ExecuteAnswer, FaultAnswer
+from .messages import ArrayFile, ExecuteAnswer, ExecuteRequest, FaultAnswer
 from .worker_process import WorkerEnd, WorkerProcess
 
 ExecutionEnd = ExecuteAnswer | FaultAnswer | WorkerEnd
@@ -24,6 +24,23 @@ class Execution:
     problem: Problem
     workload: Workload
     side: Side
+
+
+def execute_request(execution: Execution, inputs: ArrayFile) -> ExecuteRequest:
+    """Return what a worker is asked; `inputs` lie in its folder."""
+    asked = execution.request
+    return ExecuteRequest(
+        problem=execution.problem,
+        workload=execution.workload,
+        side=execution.side,
+        inputs=inputs,
+        poison=asked.poison,
+        # A missing wait shows only where the kernel before it is still writing.
+        late_producer=isinstance(asked, ExecutionRequest)
+        and asked.late_inputs
+        and asked.program.plan.launches[0].pdl,
+        finds_leftovers=isinstance(asked, ExecutionRequest) and asked.finds_leftovers,
+    )
 
 
 def outcome_of_answer(

@@ -237,6 +237,32 @@ class CopyCeilingAnswer(Record):
     gb_s: float
 
 
+class GraphRunsRequest(Record):
+    """Run a PyTorch graph in float64, exactly and with sampled roundings (kernels/graph_runs.py).
+
+    Its worker runs no candidate.
+    """
+
+    kind: Literal["graph_runs"] = "graph_runs"
+    axes: dict[str, int]
+    tf32: tuple[str, ...]
+    samples: int
+    inputs: ArrayFile
+    """Every input of the graph by name, and the text of graph.json as bytes."""
+    dtypes: dict[str, str]
+    """Of the inputs."""
+
+
+class GraphRunsAnswer(Record):
+    """What the runs gave."""
+
+    kind: Literal["graph_ran"] = "graph_ran"
+    results: ArrayFile | None
+    """`exact/<output>` and `deviation/<output>`, float64; None where torch refuses."""
+    refused: str = ""
+    """torch's words then."""
+
+
 class Done(Record):
     """Answer to a request without a result."""
 
@@ -259,7 +285,8 @@ Request = Annotated[
     | CollectRequest
     | WarmRequest
     | CloseTimingRequest
-    | CopyCeilingRequest,
+    | CopyCeilingRequest
+    | GraphRunsRequest,
     Field(discriminator="kind"),
 ]
 Answer = Annotated[
@@ -271,6 +298,7 @@ Answer = Annotated[
     | CollectAnswer
     | WarmAnswer
     | CopyCeilingAnswer
+    | GraphRunsAnswer
     | FaultAnswer
     | Done
     | Failed,

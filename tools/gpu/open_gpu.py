@@ -17,6 +17,8 @@ from .worker_process import WorkerProcess
 
 ENGINE = "kopt.tools.gpu.worker.cuda_engine:CudaEngine"
 
+GRAPH_ENGINE = "kopt.tools.pytorch.graph_engine:GraphEngine"
+
 
 def open_gpu(
     name: str,
@@ -43,7 +45,18 @@ def open_gpu(
     gpu = find_gpu(name)
     require_worker_modules()
     pool = _pool(gpu, settings, helpers or partial(helper_cubins, settings=settings), has_spare)
-    return CudaDevice(gpu, pool, TicketLock(gpu.facts.uuid), on_wait)
+    lock, graphs = TicketLock(gpu.facts.uuid), graph_pool(gpu, settings)
+    return CudaDevice(gpu, pool, lock, on_wait, graphs=graphs)
+
+
+def graph_pool(gpu: FoundGpu, settings: Settings, engine: str = GRAPH_ENGINE) -> WorkerPool:
+    """Return the process that runs graphs of oracles on `gpu`, not started yet."""
+
+    def make(folder: Path | None, library: bool) -> WorkerProcess:
+        del folder, library  # a graph reads no file, and torch is the engine's own
+        return WorkerProcess(WorkerSpec(engine), settings)
+
+    return WorkerPool(make, lambda: StartRequest(device_uuid=gpu.facts.uuid), has_spare=False)
 
 
 def _pool(

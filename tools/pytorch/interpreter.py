@@ -1,4 +1,4 @@
-"""A graph run in float64 on the CPU, exactly or with a sample of the roundings of its operations.
+"""A graph run in float64 by torch, exactly or with a sample of the roundings of its operations.
 
 Only operators that operators.py names are called, by their names in torch.ops. Floating-point
 values of every dtype are float64 here; a conversion to a narrower one is a rounding that kernels
@@ -20,6 +20,7 @@ from .graph import Argument, Atom, AxisSize, Graph, Node, Ref, Special, refs
 from .kept_contractions import KeptContractions
 from .operators import (
     ABSOLUTE,
+    CONSTANTS,
     CONTRACTIONS,
     CUSTOM,
     EXACT,
@@ -48,6 +49,8 @@ class BoundGraph:
     axes: Mapping[str, int]
     kept: KeptContractions | None = None
     """What an exact run leaves for sampled ones; None: each computes all."""
+    device: str = "cpu"
+    """Where the inputs are, and what the graph makes of nothing."""
 
     def run(
         self, inputs: Mapping[str, Tensor], rounding: Roundings | None = None
@@ -161,6 +164,8 @@ class _Step:
         function = getattr(getattr(self.torch.ops.aten, name), overload)
         if not isinstance(function, self.torch._ops.OpOverload):
             raise ToolError(f"{self.node.op} is no operator of torch {self.torch.__version__}")
+        if name in CONSTANTS and self.bound.device != "cpu":
+            kwargs = {**kwargs, "device": self.bound.device}
         return _lifted(self.torch, function(*args, **kwargs))
 
     def _is_lifted_to_itself(self, value: Any) -> bool:

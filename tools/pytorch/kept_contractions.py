@@ -15,7 +15,7 @@ from .torch_library import Tensor
 
 Squares = Callable[[], Tensor]
 KEPT_ELEMENTS = 1 << 27
-"""Elements of all that is kept, 1 GiB in float64; what is more is computed again."""
+"""1 GiB in float64."""
 
 
 def unmoved_values(graph: Graph) -> frozenset[str]:
@@ -34,6 +34,8 @@ class KeptContractions:
     """Results and squares of the exact run, which is over when others read them, by node."""
 
     unmoved: frozenset[str]
+    limit: int = KEPT_ELEMENTS
+    """Elements of all that is kept; what is more is computed again."""
     _results: dict[str, Tensor] = field(default_factory=dict[str, Tensor])
     _squares: dict[str, Tensor] = field(default_factory=dict[str, Tensor])
     _elements: int = 0
@@ -57,7 +59,7 @@ class KeptContractions:
         """
         is_same = reads <= self.unmoved
         more = result.numel() * (2 if is_same else 1)
-        if self._elements + more > KEPT_ELEMENTS:
+        if self._elements + more > self.limit:
             return
         self._elements += more
         self._squares[name] = squares()

@@ -5,7 +5,7 @@ runs: inputs are drawn as the graph says, the graph is interpreted, and the budg
 runs whose roundings are sampled (rounding_noise.py).
 """
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kopt.config.errors import ToolError
+from kopt.kernels.graph_runs import GraphResults, GraphRunner, GraphRuns
 from kopt.kernels.input_regimes import Magnitudes
 from kopt.kernels.oracle import Arrays, Expected, Inputs
 from kopt.kernels.problem import Workload
@@ -98,30 +99,56 @@ class ImportedOracle:
         scalars: Mapping[str, Any],
         workload: Workload | None = None,
         samples: int = SAMPLES,
+        *,
+        graphs: GraphRunner | None = None,
     ) -> dict[str, Expected]:
-        """Return every output with the spread that honest roundings leave in it."""
-        with self._bound(inputs, workload) as run:
-            run = replace(run, kept=KeptContractions(unmoved_values(self.graph)))
-            exact = run.exact()
-            spread = self._spread(run, exact, FEW_SAMPLES if run.is_large else samples)
+        """Return every output with the spread that honest roundings leave in it.
+
+        Args:
+            inputs: Every input of the graph.
+            scalars: None: a graph has its numbers in it.
+            workload: Its axes; None: those of the inputs.
+            samples: Runs whose roundings are sampled, where `FEW_SAMPLES` are not enough.
+            graphs: What runs large graphs; None, or one that cannot: torch on the CPU.
+        """
+        axes = self._axes_of(inputs) if workload is None else workload.axes
+        is_large = self._is_large(inputs, axes)
+        count = FEW_SAMPLES if is_large else samples
+        found = None
+        if graphs is not None and is_large:
+            found = graphs.run_graph(self._runs(inputs, axes, count))
+        if found is None:
+            found = self._results(inputs, axes, is_large, count)
         types = {o.name: self.graph.type_of(o.value).dtype for o in self.graph.outputs}
         return {
-            name: expected_within(exact[name], spread[name], types[name], has_few_runs=run.is_large)
-            for name in exact
+            name: expected_within(exact, found.deviation[name], types[name], has_few_runs=is_large)
+            for name, exact in found.exact.items()
         }
 
     def exact(
         self, inputs: Arrays, workload: Workload | None = None
     ) -> dict[str, npt.NDArray[np.float64]]:
         """Return every output in float64, without what roundings leave in it."""
-        with self._bound(inputs, workload) as run:
+        axes = self._axes_of(inputs) if workload is None else workload.axes
+        with self._bound(inputs, axes, self._is_large(inputs, axes)) as run:
             return run.exact()
 
+    def _runs(self, inputs: Arrays, axes: Mapping[str, int], count: int) -> GraphRuns:
+        text, tf32 = (self.folder / FILE_NAME).read_bytes(), tuple(TF32_USERS[self.precision])
+        return GraphRuns(text, axes, inputs, tf32, count)
+
+    def _results(
+        self, inputs: Arrays, axes: Mapping[str, int], is_large: bool, count: int
+    ) -> GraphResults:
+        with self._bound(inputs, axes, is_large) as run:
+            run = replace(run, kept=KeptContractions(unmoved_values(self.graph)))
+            exact = run.exact()
+            return GraphResults(exact, self._deviation(run, exact, count))
+
     @contextmanager
-    def _bound(self, inputs: Arrays, workload: Workload | None) -> Generator["_Run"]:
-        axes, torch = self._axes_of(inputs) if workload is None else workload.axes, load_torch()
+    def _bound(self, inputs: Arrays, axes: Mapping[str, int], is_large: bool) -> Generator["_Run"]:
+        torch = load_torch()
         tensors = {name: _as_tensor(torch, array) for name, array in inputs.items()}
-        is_large = self._is_large(tensors.values(), axes)
         with torch.no_grad(), _threads(torch, is_large):
             yield _Run(self.graph, axes, tensors, is_large)
 
@@ -133,7 +160,7 @@ class ImportedOracle:
             if isinstance(extent, AxisSize)
         }
 
-    def _spread(
+    def _deviation(
         self, run: "_Run", exact: Mapping[str, Any], count: int
     ) -> dict[str, npt.NDArray[np.float64]]:
         """Return the standard deviation of each output over `count` runs with sampled roundings."""
@@ -150,11 +177,11 @@ class ImportedOracle:
         # From the exact result, not from the mean of the runs: what is off to one side counts.
         return {name: np.sqrt(total / count) for name, total in squares.items()}
 
-    def _is_large(self, tensors: Iterable[Any], axes: Mapping[str, int]) -> bool:
-        """Return whether a run has work for all threads of torch."""
+    def _is_large(self, inputs: Arrays, axes: Mapping[str, int]) -> bool:
+        """Return whether a run has work for a GPU, or for all threads of torch."""
         outputs = (self.graph.type_of(one.value).shape for one in self.graph.outputs)
         written = (prod(axes[n.axis] if isinstance(n, AxisSize) else n for n in s) for s in outputs)
-        elements = sum(one.numel() for one in tensors) + sum(written)
+        elements = sum(one.size for one in inputs.values()) + sum(written)
         is_long = (
             flops_at(self.graph, axes) > MANY_FLOPS or run_values(self.graph, axes) > MANY_VALUES
         )

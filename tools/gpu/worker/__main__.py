@@ -68,7 +68,8 @@ def _failed(error: Exception) -> Failed:
     traceback.print_exception(error)
     lines = str(error).splitlines() or [""]
     text = lines[0] if isinstance(error, KoptError) else f"{type(error).__name__}: {lines[0]}"
-    return Failed(message=text[:_MESSAGE_LIMIT])
+    notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+    return Failed(message=f"{text}{notes}"[:_MESSAGE_LIMIT])
 
 
 def _send(channel: Channel, answer: Answer) -> None:

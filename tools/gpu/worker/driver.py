@@ -52,7 +52,9 @@ def call(name: str, *arguments: Any) -> Any:
     """
     result, *values = getattr(bindings(), name)(*arguments)
     if result != 0:
-        raise cuda_error(result)
+        error = cuda_error(result)
+        error.add_note(name)  # for who reads of a worker that failed (worker/__main__.py)
+        raise error
     return values[0] if len(values) == 1 else tuple(values)
 
 

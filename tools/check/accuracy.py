@@ -14,7 +14,7 @@ from kopt.kernels.check_result import TensorAccuracy
 from .code_gate import scale_index, suspects
 from .half_gate import half_error_ratio
 from .number_formats import FLOAT_FORMATS, decode_bits
-from .output import Indices, Output
+from .output import Indices, Output, in_parts
 from .tolerances import FIXED_MAX_ABS, FIXED_MAX_REL
 
 
@@ -67,11 +67,8 @@ def _measure(output: Output, outputs: Mapping[str, Output]) -> TensorAccuracy:
     scaled_by = output.reference.scaled_by
     scale = None if scaled_by is None else outputs[scaled_by.tensor]
     indices = output.differing if scale is None else suspects(output, scale)
-    difference, expected = _differences(output, scale, indices)
-    nonzero = expected != 0
-    max_abs = float(difference.max(initial=0.0))
-    relative = difference[nonzero] / np.abs(expected[nonzero])
-    max_rel = float(relative.max(initial=0.0))
+    worst = in_parts(indices, lambda part: _worst(*_differences(output, scale, part)))
+    max_abs, max_rel = (max(ones) for ones in zip(*worst, strict=True))
     places = output.storage_index(output.differing)
     # Both codes of a byte are one stored element, and next to one another.
     changed = places.size - int(np.count_nonzero(places[1:] == places[:-1]))
@@ -85,6 +82,15 @@ def _measure(output: Output, outputs: Mapping[str, Output]) -> TensorAccuracy:
         within_fixed_limits=max_abs < FIXED_MAX_ABS and max_rel < FIXED_MAX_REL,
         l2_ratio=half_error_ratio(output),
     )
+
+
+def _worst(
+    difference: npt.NDArray[np.float64], expected: npt.NDArray[np.float64]
+) -> tuple[float, float]:
+    """Return the largest difference, and the largest in shares of what is expected."""
+    nonzero = expected != 0
+    relative = difference[nonzero] / np.abs(expected[nonzero])
+    return float(difference.max(initial=0.0)), float(relative.max(initial=0.0))
 
 
 def _differences(

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kopt.kernels.wide_work import run_wide, slices
+
 from .number_formats import HALF_FORMATS
-from .output import Finding, Output, finding_at
+from .output import PART_ELEMENTS, Finding, Indices, Output, finding_at, in_parts
 from .tolerances import BUDGET_RATIO, BUDGET_WINDOW
 
 
@@ -27,9 +29,9 @@ def budget_gate(output: Output) -> Finding | None:
     if reference.number_format in HALF_FORMATS:
         return None
     ratio = budget_ratio(output)
-    widest = float(np.square(reference.slack, dtype=np.float64).max(initial=0.0))
+    widest = float(reference.slack.max(initial=0.0))
     honest = _honest_sq(reference.slack, reference.slack_deviations)
-    share = widest / honest if 0.0 < honest < np.inf else 0.0
+    share = widest * widest / honest if 0.0 < honest < np.inf else 0.0
     limit = float(np.sqrt(BUDGET_RATIO**2 + share))
     if ratio <= limit:
         return None
@@ -48,16 +50,24 @@ def budget_ratio(output: Output) -> float:
     reference = output.reference
     if reference.slack is None or reference.slack_deviations is None:
         return 0.0
-    indices = output.differing
-    exact = reference.exact_at(indices)
-    error = output.values_at(indices) - exact
-    # What each element may be off by itself, for approximations of functions, is no coarse method.
-    beyond = np.maximum(np.abs(error) - BUDGET_WINDOW * np.abs(exact), 0.0)
-    beyond = np.where(np.isfinite(beyond), beyond, 0.0)
+
+    def beyond_sq(part: Indices) -> float:
+        exact = reference.exact_at(part)
+        with np.errstate(invalid="ignore"):  # infinities, which are no coarse method
+            error = np.abs(output.values_at(part) - exact)
+            # What each element may be off by itself, for approximations of functions, is none.
+            beyond = np.maximum(error - BUDGET_WINDOW * np.abs(exact), 0.0)
+        return float(np.square(beyond[np.isfinite(beyond)]).sum())
+
     honest = _honest_sq(reference.slack, reference.slack_deviations)
-    return float(np.sqrt(np.square(beyond).sum() / honest)) if honest > 0 else 0.0
+    total = sum(in_parts(output.differing, beyond_sq))
+    return float(np.sqrt(total / honest)) if honest > 0 else 0.0
 
 
 def _honest_sq(slack: npt.NDArray[np.floating[Any]], deviations: float) -> float:
     """Return the sum of squares that honest errors leave in the whole output."""
-    return float(np.square(slack, dtype=np.float64).sum()) / deviations**2
+
+    def sum_of_squares(part: slice) -> float:
+        return float(np.square(slack[part], dtype=np.float64).sum())
+
+    return sum(run_wide(sum_of_squares, slices(slack.size, PART_ELEMENTS))) / deviations**2

@@ -91,8 +91,8 @@ def _far_elements(output: Output) -> Indices:
     got = ordinals(output.bits_at(indices), number_format)
     right = ordinals(output.expected_bits_at(indices), number_format)
     far = indices[np.abs(got - right) > HALF_MAX_ULP]
-    half_of_one = half_ulp(output.reference.exact_at(far), number_format) / 2
-    return outside_window(output, far, _window(number_format), half_of_one)
+    window = _window(number_format)
+    return outside_window(output, far, window, lambda exact: half_ulp(exact, number_format) / 2)
 
 
 def _rounded_before(output: Output) -> Indices:

@@ -1,8 +1,9 @@
 """One output of a candidate beside its reference, and the finding that a gate makes of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,10 @@ from .judged_rows import JudgedRows
 from .number_formats import E2M1, decode_bits, poison_bits, show, storage_bits
 from .reference import Reference
 
+T = TypeVar("T")
+
 Indices = npt.NDArray[np.int64]
+Values = npt.NDArray[np.float64]
 PART_ELEMENTS = 1 << 20  # compared by one thread at once
 
 
@@ -110,8 +114,22 @@ def initial_bits(output: Output, poison: int, before: npt.NDArray[Any] | None) -
     return np.broadcast_to(poison_bits(output.bits.dtype, poison), output.bits.shape)
 
 
+def in_parts(indices: Indices, does: Callable[[Indices], T]) -> list[T]:
+    """Return what `does` gives for parts of `indices`, at least one, in order; by several threads.
+
+    An output of 2^25 elements is off in the last bit almost everywhere, and every pass over it
+    would take seconds and several temporaries of 256 MiB.
+    """
+    starts = range(0, max(indices.size, 1), PART_ELEMENTS)
+    parts = [slice(start, start + PART_ELEMENTS) for start in starts]
+    return run_wide(lambda part: does(indices[part]), parts)
+
+
 def outside_window(
-    output: Output, indices: Indices, relative: float, more: npt.NDArray[np.float64] | float = 0.0
+    output: Output,
+    indices: Indices,
+    relative: float,
+    more: Callable[[Values], Values | float] = lambda _: 0.0,
 ) -> Indices:
     """Return which of `indices` are further from the exact value than rounding explains.
 
@@ -119,16 +137,20 @@ def outside_window(
         output: The tensor.
         indices: Logical elements whose bits are not those of the correctly rounded result.
         relative: Share of the exact value that they may be off, on top of the oracle's slack.
-        more: What they may be off besides.
+        more: From exact values to what they may be off besides.
     """
-    exact = output.reference.exact_at(indices)
-    allowed = relative * np.abs(exact) + more + output.reference.slack_at(indices)
-    # Not `>`: the error of an infinity may be NaN, which is no reason to accept.
-    with np.errstate(invalid="ignore"):
-        accepted = np.abs(output.values_at(indices) - exact) <= allowed
-    # An infinite exact value allows an infinite error; right bits are not among `indices`.
-    refused: Indices = indices[~accepted | ~np.isfinite(exact)]
-    return refused
+
+    def refuse(part: Indices) -> Indices:
+        exact = output.reference.exact_at(part)
+        allowed = relative * np.abs(exact) + more(exact) + output.reference.slack_at(part)
+        # Not `>`: the error of an infinity may be NaN, which is no reason to accept.
+        with np.errstate(invalid="ignore"):
+            accepted = np.abs(output.values_at(part) - exact) <= allowed
+        # An infinite exact value allows an infinite error; right bits are not among `indices`.
+        refused: Indices = part[~accepted | ~np.isfinite(exact)]
+        return refused
+
+    return np.concatenate(in_parts(indices, refuse))
 
 
 @dataclass(frozen=True)

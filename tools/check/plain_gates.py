@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .number_formats import E2M1, FLOAT_FORMATS
-from .output import Finding, Output, finding_at_first, outside_window
+from .output import Finding, Output, finding_at_first, in_parts, outside_window
 from .tolerances import (
     FLOAT32_LEAST_STEP,
     FLOAT32_WINDOW,
@@ -23,8 +23,8 @@ def finite_gate(output: Output) -> Finding | None:
     number_format = output.reference.number_format
     if number_format == E2M1 or number_format not in FLOAT_FORMATS:
         return None
-    indices = output.differing
-    wrong = indices[~np.isfinite(output.values_at(indices))]
+    infinite = in_parts(output.differing, lambda part: part[~np.isfinite(output.values_at(part))])
+    wrong = np.concatenate(infinite)
     return finding_at_first(output, "finite", wrong, "NaN or infinity where a number is expected")
 
 
@@ -47,7 +47,7 @@ def float_gate(output: Output) -> Finding | None:
     is_single = number_format == "float32"
     window = FLOAT32_WINDOW if is_single else FLOAT64_WINDOW
     least = FLOAT32_LEAST_STEP if is_single else 0.0
-    wrong = outside_window(output, output.differing, window, least)
+    wrong = outside_window(output, output.differing, window, lambda _: least)
     note = f"a {number_format} result may be off by {window:.2g} of its exact value"
     return finding_at_first(output, number_format, wrong, note)
 

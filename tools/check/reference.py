@@ -81,6 +81,8 @@ class Reference:
 
     def unit_at(self, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Return the real value of one unit of `exact` at logical elements."""
+        if self.unit.size == 1:
+            return np.broadcast_to(self.unit.reshape(()), indices.shape)
         shape = self.shape or (1,)  # numpy finds no place in an array without axes
         return np.broadcast_to(self.unit, shape)[np.unravel_index(indices, shape)]
 

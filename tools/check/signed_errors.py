@@ -11,7 +11,7 @@ from kopt.kernels.rounding import decode, round_to_bf16
 
 from .code_gate import rounding_window, scale_index, suspects
 from .number_formats import CODE_FORMATS, HALF_FORMATS, half_ulp, ordinals
-from .output import Indices, Output
+from .output import Indices, Output, in_parts
 from .tolerances import BF16_STEP, FLOAT32_WINDOW
 
 Steps = npt.NDArray[np.float64]
@@ -46,8 +46,13 @@ def signed_errors(
         indices = output.differing if scale is None else suspects(output, scale)
         steps = _code_steps(output, scale, indices, output.reference.exact_at(indices))
     else:
-        indices = output.differing
-        steps = (_half_steps if number_format in HALF_FORMATS else _scale_steps)(output, indices)
+        steps_of = _half_steps if number_format in HALF_FORMATS else _scale_steps
+        found = in_parts(output.differing, lambda part: _off(part, steps_of(output, part)))
+        return np.concatenate([one for one, _ in found]), np.concatenate([one for _, one in found])
+    return _off(indices, steps)
+
+
+def _off(indices: Indices, steps: Steps) -> tuple[Indices, Steps]:
     off = steps != 0
     return indices[off], steps[off]
 

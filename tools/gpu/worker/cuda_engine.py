@@ -15,7 +15,6 @@ from kopt.tools.gpu.messages import (
     Done,
     ExecuteRequest,
     FaultAnswer,
-    GraphRunsRequest,
     OpenTimingAnswer,
     OpenTimingRequest,
     ReplayRequest,
@@ -79,8 +78,8 @@ class CudaEngine:
                 worker = self._context()
                 gb_s = copy_ceiling_gb_s(worker.facts.l2_bytes, worker.stream)
                 return CopyCeilingAnswer(gb_s=gb_s)
-            case GraphRunsRequest():  # a candidate may have run here
-                raise InfraError("graphs of oracles run in a worker of their own")
+        # A graph of an oracle: a candidate may have run here.
+        raise InfraError(f"{request.kind} is asked of a worker without candidates")
 
     def _start(self, request: StartRequest) -> Answer:
         if self._worker is not None:

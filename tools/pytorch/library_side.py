@@ -15,7 +15,7 @@ from typing import Any
 
 from kopt.kernels.problem_loader import load_problem
 
-from .graph import Graph, read_graph
+from .graph import Graph, Ref, read_graph, refs
 from .graph_module import graph_module
 from .importing.stage import MODEL_FILE, ImportResult
 from .importing.user_source import load_function
@@ -35,6 +35,9 @@ class _Place:
     device: str
     mode: str | None
     """Of torch.compile; None: eager."""
+
+
+_TRAINED_NORM = "aten._native_batch_norm_legit_functional.default"
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,12 @@ def bound_call(
     if callee.inputs is None:
         arguments = tuple(tensors[one.name] for one in graph.inputs)
     else:
-        state = {one.path: tensors[one.name] for one in graph.inputs if one.path}
+        own = updated_statistics(graph)
+        state = {
+            one.path: _private(tensors[one.name]) if one.name in own else tensors[one.name]
+            for one in graph.inputs
+            if one.path
+        }
         given = [tensors[one.name] for one in graph.inputs if one.kind == "input"]
         arguments = arguments_of(callee.inputs, given, callee.unused)
 
@@ -80,6 +88,22 @@ def bound_call(
             return dict(zip(outputs, callee.call(state, arguments), strict=True))
 
     return run
+
+
+def updated_statistics(graph: Graph) -> frozenset[str]:
+    """Return the inputs that a batch norm updates: running statistics that no output depends on.
+
+    A module that trains writes them in every call, and an input may not be written.
+    """
+    trained = [node for node in graph.nodes if node.op == _TRAINED_NORM and node.args[5] is True]
+    updated = {one.node for node in trained for one in node.args[3:5] if isinstance(one, Ref)}
+    others = (node for node in graph.nodes if node not in trained)
+    return frozenset(updated - {ref.node for node in others for ref in refs(node)})
+
+
+def _private(tensor: Any) -> Any:
+    """Return zeros of the shape and dtype of `tensor`, in memory of their own."""
+    return load_torch().zeros_like(tensor)
 
 
 @lru_cache

@@ -287,3 +287,27 @@ def test_a_module_at_hand_becomes_a_problem(tmp_path: Path) -> None:
     assert problem.row_axis == "B"
     with pytest.raises(ToolError, match="is there already"):
         kopt.problem_from(module, inputs, tmp_path, name="tail")
+
+
+def test_the_baseline_of_a_norm_that_trains_writes_none_of_the_cases_tensors(
+    tmp_path: Path,
+) -> None:
+    model = """class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)
+
+    def forward(self, x):
+        return self.norm(self.conv(x))
+
+def get_inputs():
+    return [torch.rand(5, 3, 8, 8)]
+"""
+    result = _imported(tmp_path, HEAD + model)
+    torch, tensors = load_torch(), _case(result, 0)
+    before = {name: one.clone() for name, one in tensors.items()}
+    run = bound_call(Path(result.folder), tensors)
+    (first,), (second,) = run().values(), run().values()
+    assert torch.equal(first, second)
+    assert {name for name in before if "running" in name} == {"norm_running_mean", "norm_running_var"}
+    assert all(torch.equal(one, before[name]) for name, one in tensors.items() if name != "out")

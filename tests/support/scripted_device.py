@@ -52,9 +52,13 @@ class ScriptedDevice:
     ) -> CudaDevice:
         """Return a second device for the same GPU, as another process would have it."""
         gpu = FoundGpu(H100, load_gpus()["H100"])
-        start = StartRequest(device_uuid=H100.uuid)
-        pool = WorkerPool(self._make, lambda: start, has_spare=has_spare)
+        pool = self.pool(has_spare=has_spare)
         return CudaDevice(gpu, pool, self.lock, on_wait or self.waits.append)
+
+    def pool(self, *, has_spare: bool = True) -> WorkerPool:
+        """Return workers, none of them started."""
+        start = StartRequest(device_uuid=H100.uuid)
+        return WorkerPool(self._make, lambda: start, has_spare=has_spare)
 
     def execute(self, act: str = "", timeout_s: float = 60.0) -> ExecutionOutcome:
         """Execute a candidate that does `act`."""

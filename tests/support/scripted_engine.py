@@ -17,9 +17,9 @@ import numpy as np
 
 from kopt.config.errors import SetupError
 from kopt.tools.devices.timer import Replays, SideFacts, TimingFacts
+from kopt.tools.gpu.described_arrays import ArrayFile
 from kopt.tools.gpu.messages import (
     Answer,
-    ArrayFile,
     CloseTimingRequest,
     CollectAnswer,
     CollectRequest,
@@ -72,6 +72,7 @@ class ScriptedEngine:
                 return Done()
             case CopyCeilingRequest():
                 return CopyCeilingAnswer(gb_s=3000.0)
+        raise AssertionError(f"{request.kind} is asked of another worker")
 
     def _start(self, request: StartRequest) -> StartAnswer:
         """Act, then answer with the request's own uuid."""

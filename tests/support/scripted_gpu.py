@@ -87,6 +87,7 @@ class ScriptedGpu:
             case CopyCeilingRequest():
                 self._copies += 1  # another figure each time
                 return CopyCeilingAnswer(gb_s=3000.0 + self._copies)
+        raise AssertionError(f"{request.kind} is asked of another worker")
 
     def start(self, request: StartRequest) -> StartAnswer:
         """Open the device that the request names."""

@@ -26,7 +26,7 @@ from kopt.kernels.dtypes import numpy_dtype
 from kopt.kernels.wide_work import PIECE_BYTES, copy_wide, run_wide, slices
 from kopt.tools.devices.device import Arrays
 
-from .messages import ArrayEntry, ArrayFile
+from .described_arrays import ArrayEntry, ArrayFile
 
 ALIGNMENT_BYTES = 256
 KEPT_BYTES = 1 << 30

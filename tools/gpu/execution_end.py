@@ -9,8 +9,9 @@ from kopt.tools.devices.device import ExecutionOutcome, ExecutionRequest
 from kopt.tools.devices.timer import LibraryRun, Side
 
 from .array_file import read_arrays
+from .described_arrays import ArrayFile
 from .faults import damage_outcome, fault_outcome, owns_memory, timeout_outcome
-from .messages import ArrayFile, ExecuteAnswer, ExecuteRequest, FaultAnswer
+from .messages import ExecuteAnswer, ExecuteRequest, FaultAnswer
 from .worker_process import WorkerEnd, WorkerProcess
 
 ExecutionEnd = ExecuteAnswer | FaultAnswer | WorkerEnd

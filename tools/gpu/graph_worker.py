@@ -14,8 +14,9 @@ from kopt.kernels.graph_runs import GraphResults, GraphRuns
 from kopt.tools.devices.device import Arrays
 
 from .array_file import overwrite_arrays, read_arrays
+from .described_arrays import ArrayFile
 from .gpu_turns import GpuTurns
-from .messages import ArrayFile, GraphRunsAnswer, GraphRunsRequest
+from .messages import GraphRunsAnswer, GraphRunsRequest
 from .worker_pool import WorkerPool
 from .worker_process import WorkerProcess, ask_for
 

@@ -12,26 +12,10 @@ from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.record import Record
 from kopt.tools.devices.timer import Replays, Side, TimingFacts
 
+from .described_arrays import ArrayFile
+
 Step = Literal["load", "encode", "allocate", "launch", "run", "capture", "library"]
 """What a worker was doing when something failed."""
-
-
-class ArrayEntry(Record):
-    """One array of a file."""
-
-    name: str
-    dtype: str
-    """numpy storage dtype of equal width: uint8, uint16, uint32 or uint64."""
-    shape: tuple[int, ...]
-    offset_bytes: int
-
-
-class ArrayFile(Record):
-    """Named arrays in one file of the worker's folder."""
-
-    file: str
-    """Name within the folder."""
-    entries: tuple[ArrayEntry, ...]
 
 
 class Fault(Record):

@@ -9,7 +9,8 @@ from kopt.kernels.plan import LaunchPlan
 from kopt.kernels.problem import Problem, Workload
 from kopt.kernels.record import Record
 
-from .messages import ArrayFile, Fault
+from .described_arrays import ArrayFile
+from .messages import Fault
 
 REQUEST_FILE = "request.json"
 ANSWER_FILE = "answer.json"

@@ -19,9 +19,9 @@ from kopt.tools.devices.timer import (
 )
 
 from .array_file import MappedFile
+from .described_arrays import ArrayFile
 from .faults import damage_outcome, fault_outcome, owns_memory, timeout_outcome
 from .messages import (
-    ArrayFile,
     CloseTimingRequest,
     CollectAnswer,
     CollectRequest,

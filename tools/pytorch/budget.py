@@ -84,16 +84,11 @@ def _with_floor(deviation: npt.NDArray[np.float64], share: float) -> npt.NDArray
         return deviation
     last = deviation.shape[-1]
     columns = last if last >= _NEIGHBOURS else deviation.size
-    groups = -(-columns // _NEIGHBOURS)
-    flat = np.square(deviation.reshape(-1, columns))
-    padded = np.zeros((flat.shape[0], groups * _NEIGHBOURS))
-    padded[:, :columns] = flat
-    starts: npt.NDArray[np.int64] = _NEIGHBOURS * np.arange(groups, dtype=np.int64)
-    counts = np.minimum(_NEIGHBOURS, columns - starts)
-    means: npt.NDArray[np.float64] = (
-        padded.reshape(flat.shape[0], groups, _NEIGHBOURS).sum(axis=2) / counts
-    )
-    floor: npt.NDArray[np.float64] = np.repeat(share * np.sqrt(means), _NEIGHBOURS, axis=1)
-    floor = floor[:, :columns]
+    # What is left over at the end belongs to the last of them: two elements know as little as one.
+    starts: npt.NDArray[np.int64] = _NEIGHBOURS * np.arange(max(1, columns // _NEIGHBOURS))
+    counts = np.diff(starts, append=columns)
+    squares = np.square(deviation.reshape(-1, columns))
+    means: npt.NDArray[np.float64] = np.add.reduceat(squares, starts, axis=1) / counts
+    floor: npt.NDArray[np.float64] = np.repeat(share * np.sqrt(means), counts, axis=1)
     result: npt.NDArray[np.float64] = np.maximum(deviation, floor.reshape(deviation.shape))
     return result

@@ -6,7 +6,6 @@ those of the CPU as those of two seeds do.
 """
 
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,8 @@ from kopt.tools.gpu.messages import (
 from .graph import FILE_NAME, Graph
 from .interpreter import BoundGraph
 from .kept_contractions import KeptContractions, unmoved_values
-from .rounding_noise import Roundings
+from .rounding_noise import Roundings, nth_run
+from .spread import Spread, on_host
 from .torch_library import Tensor, load_torch
 
 KEPT_ON_GPU = 1 << 30
@@ -100,16 +100,16 @@ class GraphEngine:
                 name: self._tensor(arrays.pop(name), dtype)
                 for name, dtype in request.dtypes.items()
             }
-            exact = {name: one.to(torch.float64) for name, one in bound.run(inputs).items()}
-            squares = {name: torch.zeros_like(one) for name, one in exact.items()}
-            for seed in range(request.samples):
-                generator = torch.Generator(self._device).manual_seed(seed)
-                got = bound.run(inputs, Roundings(torch, generator, tf32))
-                for name, one in exact.items():
-                    _add_squared_distance(squares[name], got.pop(name), one)
+            spreads = {name: Spread(torch, one) for name, one in bound.run(inputs).items()}
+            for place in range(request.samples):
+                run = nth_run(place)
+                generator = torch.Generator(self._device).manual_seed(run.seed)
+                got = bound.run(inputs, Roundings(torch, generator, tf32, scale=run.scale))
+                for name, one in spreads.items():
+                    one.add(got.pop(name), run)
             del kept, bound, inputs
-            deviation = {name: (one / request.samples).sqrt_() for name, one in squares.items()}
-            return _on_host("exact", exact) | _on_host("deviation", deviation)
+            exact = on_host({f"exact/{name}": one.exact for name, one in spreads.items()})
+            return exact | on_host({f"deviation/{n}": one.deviation for n, one in spreads.items()})
 
     def _tensor(self, array: npt.NDArray[Any], dtype: str) -> Tensor:
         """Return an input on the device: float64 if it is a floating-point number."""
@@ -124,17 +124,3 @@ class GraphEngine:
         """Give memory back to the GPU: candidates are timed on it."""
         if self._torch.cuda.is_initialized():
             self._torch.cuda.empty_cache()
-
-
-def _add_squared_distance(squares: Tensor, got: Tensor, exact: Tensor) -> None:
-    """Add the squares of `got - exact`, 0 where both are equal, as infinities may be."""
-    away = got - exact
-    away.masked_fill_(got == exact, 0.0)
-    squares.addcmul_(away, away)
-
-
-def _on_host(kind: str, tensors: Mapping[str, Tensor]) -> dict[str, npt.NDArray[np.float64]]:
-    return {
-        f"{kind}/{name}": np.asarray(one.to("cpu").numpy(), dtype=np.float64)
-        for name, one in tensors.items()
-    }

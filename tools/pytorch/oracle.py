@@ -22,21 +22,22 @@ from kopt.kernels.graph_runs import GraphResults, GraphRunner, GraphRuns
 from kopt.kernels.input_regimes import Magnitudes
 from kopt.kernels.oracle import Arrays, Expected, Inputs
 from kopt.kernels.problem import Workload
-from kopt.kernels.wide_work import run_wide, slices
 
-from .budget import expected_within
+from .budget import ORDINARY_ELEMENTS, expected_within
 from .contraction_work import flops_at
 from .drawing import InputDraw, draw_input
 from .graph import FILE_NAME, AxisSize, Graph, read_graph
 from .interpreter import BoundGraph
 from .kept_contractions import KeptContractions, unmoved_values
-from .rounding_noise import BLOCK_ELEMENTS, WIDE_ELEMENTS, Roundings
+from .rounding_noise import Roundings, SampledRun, nth_run
 from .sampled_runs import processors, run_values, sampled_runs
-from .torch_library import load_torch, threads_of
+from .spread import Spread, on_host
+from .torch_library import Tensor, load_torch, threads_of
 
 SAMPLES = 16
 """Runs whose roundings are sampled: they know a deviation to 18 %."""
-FEW_SAMPLES = 4
+FEW_SAMPLES = 5
+"""Where a run takes long: four that are independent of one another."""
 MANY_ELEMENTS = 1 << 24
 """Elements of all inputs and outputs from which on `FEW_SAMPLES` are taken."""
 MANY_FLOPS = 1 << 31
@@ -113,15 +114,18 @@ class ImportedOracle:
         """
         axes = self._axes_of(inputs) if workload is None else workload.axes
         is_large = self._is_large(inputs, axes)
-        count = FEW_SAMPLES if is_large else samples
         found = None
+        has_few_runs = False
         if graphs is not None and is_large:
-            found = graphs.run_graph(self._runs(inputs, axes, count))
+            found = graphs.run_graph(self._runs(inputs, axes, samples))
         if found is None:
+            # Of an output of few elements few runs say enough: none is ten times worse than told.
+            has_few_runs = is_large and self._written(axes) <= ORDINARY_ELEMENTS
+            count = FEW_SAMPLES if has_few_runs else samples
             found = self._results(inputs, axes, is_large, count)
         types = {o.name: self.graph.type_of(o.value).dtype for o in self.graph.outputs}
         return {
-            name: expected_within(exact, found.deviation[name], types[name], has_few_runs=is_large)
+            name: expected_within(exact, found.deviation[name], types[name], has_few_runs)
             for name, exact in found.exact.items()
         }
 
@@ -131,7 +135,7 @@ class ImportedOracle:
         """Return every output in float64, without what roundings leave in it."""
         axes = self._axes_of(inputs) if workload is None else workload.axes
         with self._bound(inputs, axes, self._is_large(inputs, axes)) as run:
-            return run.exact()
+            return on_host({name: one.double() for name, one in run.exact().items()})
 
     def _runs(self, inputs: Arrays, axes: Mapping[str, int], count: int) -> GraphRuns:
         text, tf32 = (self.folder / FILE_NAME).read_bytes(), tuple(TF32_USERS[self.precision])
@@ -142,8 +146,20 @@ class ImportedOracle:
     ) -> GraphResults:
         with self._bound(inputs, axes, is_large) as run:
             run = replace(run, kept=KeptContractions(unmoved_values(self.graph)))
-            exact = run.exact()
-            return GraphResults(exact, self._deviation(run, exact, count))
+            spreads = {name: Spread(load_torch(), one) for name, one in run.exact().items()}
+
+            def sampled(place: int) -> dict[str, Tensor]:
+                return self._sampled(run, nth_run(place))
+
+            places, values = range(count), run_values(self.graph, axes)
+            runs = map(sampled, places) if is_large else sampled_runs(sampled, count, values)
+            for place, got in zip(places, runs, strict=True):
+                for name, one in got.items():
+                    spreads[name].add(one, nth_run(place))
+            return GraphResults(
+                on_host({name: one.exact for name, one in spreads.items()}),
+                on_host({name: one.deviation for name, one in spreads.items()}),
+            )
 
     @contextmanager
     def _bound(self, inputs: Arrays, axes: Mapping[str, int], is_large: bool) -> Generator["_Run"]:
@@ -160,45 +176,29 @@ class ImportedOracle:
             if isinstance(extent, AxisSize)
         }
 
-    def _deviation(
-        self, run: "_Run", exact: Mapping[str, Any], count: int
-    ) -> dict[str, npt.NDArray[np.float64]]:
-        """Return the standard deviation of each output over `count` runs with sampled roundings."""
-        squares = {name: np.zeros(array.shape) for name, array in exact.items()}
-
-        def distances(seed: int) -> dict[str, npt.NDArray[np.float64]]:
-            return self._distances(run, exact, seed)
-
-        seeds, values = range(count), run_values(self.graph, run.axes)
-        one_by_one = map(distances, seeds)
-        for found in one_by_one if run.is_large else sampled_runs(distances, count, values):
-            for name, square in found.items():
-                squares[name] += square
-        # From the exact result, not from the mean of the runs: what is off to one side counts.
-        return {name: np.sqrt(total / count) for name, total in squares.items()}
-
     def _is_large(self, inputs: Arrays, axes: Mapping[str, int]) -> bool:
         """Return whether a run has work for a GPU, or for all threads of torch."""
-        outputs = (self.graph.type_of(one.value).shape for one in self.graph.outputs)
-        written = (prod(axes[n.axis] if isinstance(n, AxisSize) else n for n in s) for s in outputs)
-        elements = sum(one.size for one in inputs.values()) + sum(written)
+        elements = sum(one.size for one in inputs.values()) + self._written(axes)
         is_long = (
             flops_at(self.graph, axes) > MANY_FLOPS or run_values(self.graph, axes) > MANY_VALUES
         )
         return is_long or elements > MANY_ELEMENTS
 
-    def _distances(
-        self, run: "_Run", exact: Mapping[str, Any], seed: int
-    ) -> dict[str, npt.NDArray[np.float64]]:
-        """Return the squared distance of each output from the exact one in one run."""
+    def _written(self, axes: Mapping[str, int]) -> int:
+        """Return how many elements all outputs have."""
+        shapes = (self.graph.type_of(one.value).shape for one in self.graph.outputs)
+        sizes = ((axes[n.axis] if isinstance(n, AxisSize) else n for n in s) for s in shapes)
+        return sum(map(prod, sizes))
+
+    def _sampled(self, run: "_Run", sampled: SampledRun) -> dict[str, Tensor]:
+        """Return every output of one run."""
         torch = load_torch()
-        generator = torch.Generator().manual_seed(seed)
-        rounding = Roundings(torch, generator, TF32_USERS[self.precision])
-        threads = _threads(torch, run.is_large)
+        generator = torch.Generator().manual_seed(sampled.seed)
+        tf32 = TF32_USERS[self.precision]
+        rounding = Roundings(torch, generator, tf32, scale=sampled.scale)
         # Whatever is set so is set for this thread, which may be any.
-        with torch.no_grad(), threads, np.errstate(invalid="ignore", over="ignore"):
-            got = run.bound.run(run.tensors, rounding)
-            return {name: _squared_distance(_array(got[name]), exact[name]) for name in got}
+        with torch.no_grad(), _threads(torch, run.is_large):
+            return run.bound.run(run.tensors, rounding)
 
 
 @dataclass(frozen=True)
@@ -217,9 +217,9 @@ class _Run:
         """The graph at these axes."""
         return BoundGraph(self.graph, self.axes, self.kept)
 
-    def exact(self) -> dict[str, npt.NDArray[np.float64]]:
+    def exact(self) -> dict[str, Tensor]:
         """Return every output in float64."""
-        return {name: _array(value) for name, value in self.bound.run(self.tensors).items()}
+        return self.bound.run(self.tensors)
 
 
 def _threads(torch: Any, is_large: bool) -> AbstractContextManager[None]:
@@ -248,24 +248,3 @@ def _as_tensor(torch: Any, array: npt.NDArray[Any]) -> Any:
     if array.dtype.kind in "fV":  # float16 and wider, and the types of ml_dtypes
         return torch.from_numpy(np.array(array, dtype=np.float64, order="C"))
     return torch.from_numpy(np.array(array, order="C"))
-
-
-def _array(value: Any) -> npt.NDArray[np.float64]:
-    return np.asarray(value.detach().numpy(), dtype=np.float64)
-
-
-def _squared_distance(
-    got: npt.NDArray[np.float64], exact: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """Return the squares of `got - exact`, 0 where both are equal, as infinities may be."""
-    squares = np.empty(exact.shape)
-    flat, gots, exacts = squares.reshape(-1), got.reshape(-1), exact.reshape(-1)
-
-    def square(part: slice) -> None:
-        with np.errstate(invalid="ignore", over="ignore"):
-            for each in slices(part.stop, BLOCK_ELEMENTS, part.start):
-                away = gots[each] - exacts[each]
-                np.square(np.where(gots[each] == exacts[each], 0.0, away), out=flat[each])
-
-    run_wide(square, slices(flat.size, WIDE_ELEMENTS))
-    return squares

@@ -21,7 +21,7 @@ from kopt.tools.gpu.array_file import (
     read_arrays,
     write_arrays,
 )
-from kopt.tools.gpu.messages import ArrayEntry, ArrayFile
+from kopt.tools.gpu.described_arrays import ArrayEntry, ArrayFile
 
 Read = Callable[[Path, ArrayFile, Mapping[str, str]], Arrays]
 Write = Callable[[Path, str, Iterable[tuple[str, npt.NDArray[Any]]]], ArrayFile]

@@ -7,7 +7,7 @@ import numpy as np
 
 from kopt.tools.devices.device import Arrays
 from kopt.tools.gpu.array_file import WrittenInputs
-from kopt.tools.gpu.messages import ArrayFile
+from kopt.tools.gpu.described_arrays import ArrayFile
 
 
 def mark(folder: Path, file: ArrayFile) -> None:

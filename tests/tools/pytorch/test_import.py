@@ -1,27 +1,20 @@
 """PyTorch files made problems, in this process: a minute, torch.export imports half of torch."""
 
-import importlib
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import kopt
-from kopt.config.callbacks import ignore
 from kopt.config.errors import ToolError, UnjudgeableFunction
 from kopt.kernels.candidate import read_candidate
 from kopt.kernels.case import Case
 from kopt.kernels.oracle import expected_at, load_oracle
-from kopt.kernels.problem import storage_shape
 from kopt.kernels.problem_loader import load_problem
 from kopt.tools.pytorch.graph import read_graph
-from kopt.tools.pytorch.importing.child import export
-from kopt.tools.pytorch.importing.request import ExportRequest, Mode
-from kopt.tools.pytorch.importing.stage import ImportRequest, ImportResult, write_problem
-from kopt.tools.pytorch.library_side import bound_call
 from kopt.tools.pytorch.torch_library import load_torch
+from support.imported_modules import import_text
 from support.torch_sources import HEAD, SOURCES
 
 pytestmark = pytest.mark.slow  # torch.export: 10 s for the first of a process, 1 to 3 s for others
@@ -29,19 +22,9 @@ pytestmark = pytest.mark.slow  # torch.export: 10 s for the first of a process, 
 ROWS = {"relu": "B", "softmax": "B", "norm_gelu": "B", "cross_entropy": None, "lenet": "B"}
 
 
-def _imported(tmp_path: Path, text: str, name: str = "task", mode: Mode = "as-is") -> ImportResult:
-    source, work = tmp_path / f"{name}.py", tmp_path / "work"
-    source.write_text(text, "utf-8")
-    work.mkdir()
-    request = ExportRequest(source=str(source), mode=mode)
-    exported = export(request, work, ignore)
-    place = tmp_path / "problems" / name
-    return write_problem(ImportRequest(request, place.parent, name), exported, work, place)
-
-
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_function_becomes_a_whole_problem(name: str, tmp_path: Path) -> None:
-    result = _imported(tmp_path, SOURCES[name], name)
+    result = import_text(tmp_path, SOURCES[name], name)
     folder = Path(result.folder)
     problem = load_problem(folder)
     assert [workload.name for workload in problem.workloads] == ["small", "official"]
@@ -56,7 +39,7 @@ def test_a_function_becomes_a_whole_problem(name: str, tmp_path: Path) -> None:
 
 
 def test_new_seeds_bring_new_weights(tmp_path: Path) -> None:
-    problem = load_problem(Path(_imported(tmp_path, SOURCES["groups"]).folder))
+    problem = load_problem(Path(import_text(tmp_path, SOURCES["groups"]).folder))
     oracle, small = load_oracle(problem), problem.workloads[0]
     one, other = (oracle.make_inputs(small, np.random.default_rng(n), "normal") for n in (1, 2))
     for name in ("gemm_weight", "norm_weight", "norm_bias"):
@@ -64,7 +47,7 @@ def test_new_seeds_bring_new_weights(tmp_path: Path) -> None:
 
 
 def test_tables_are_stored_at_both_shapes(tmp_path: Path) -> None:
-    folder = Path(_imported(tmp_path, SOURCES["transformer"]).folder)
+    folder = Path(import_text(tmp_path, SOURCES["transformer"]).folder)
     small, official = (np.load(folder / f"mask.{one}.npy") for one in ("small", "official"))
     assert official.shape == (1024, 1024)
     assert small.shape[0] < 1024
@@ -85,11 +68,11 @@ def get_inputs():
 
 def test_random_functions_are_refused_with_operator_line_and_advice(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"task\.py:7: return F\.dropout.*--mode eval"):
-        _imported(tmp_path, DROPOUT)
+        import_text(tmp_path, DROPOUT)
 
 
-def test_without_dropout_the_same_function_is_imported(tmp_path: Path) -> None:
-    folder = Path(_imported(tmp_path, DROPOUT, mode="eval").folder)
+def test_without_dropout_the_same_function_isimport_text(tmp_path: Path) -> None:
+    folder = Path(import_text(tmp_path, DROPOUT, mode="eval").folder)
     operators = {node.op for node in read_graph(folder).nodes}
     assert operators <= {"aten.relu.default", "aten.clone.default"}
 
@@ -97,7 +80,7 @@ def test_without_dropout_the_same_function_is_imported(tmp_path: Path) -> None:
 def test_an_operator_that_is_unknown_is_named_with_its_line(tmp_path: Path) -> None:
     text = SOURCES["relu"].replace("torch.relu(x)", "torch.special.bessel_j0(x)")
     with pytest.raises(ToolError, match=r"aten\.special_bessel_j0\.default .*task\.py:7"):
-        _imported(tmp_path, text)
+        import_text(tmp_path, text)
 
 
 @pytest.mark.parametrize(
@@ -111,19 +94,19 @@ def test_complex_numbers_and_factorisations_are_refused_with_their_line(
     answer: str, said: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ToolError, match=said):
-        _imported(tmp_path, SOURCES["relu"].replace("torch.relu(x)", answer))
+        import_text(tmp_path, SOURCES["relu"].replace("torch.relu(x)", answer))
 
 
 def test_mistakes_of_the_user_are_told_with_their_line(tmp_path: Path) -> None:
     text = SOURCES["relu"].replace("torch.relu(x)", "torch.relu(y)")
     with pytest.raises(ToolError, match=r"task\.py:7.*NameError.*'y'"):
-        _imported(tmp_path, text)
+        import_text(tmp_path, text)
 
 
 def test_an_answer_that_no_input_changes_is_no_task(tmp_path: Path) -> None:
     text = SOURCES["relu"].replace("torch.relu(x)", "torch.softmax(x[:, :1], 1)")
     with pytest.raises(UnjudgeableFunction, match="output out is the same for all inputs") as told:
-        _imported(tmp_path, text)
+        import_text(tmp_path, text)
     assert told.value.cause == "degenerate"
 
 
@@ -152,12 +135,12 @@ def get_inputs():
 def test_a_stack_whose_input_is_drowned_by_roundings_is_refused(tmp_path: Path) -> None:
     says = r"output out hardly depends on input x: .* \(\S+ and \S+\), so .*--inputs"
     with pytest.raises(ToolError, match=says):
-        _imported(tmp_path, DEEP)
+        import_text(tmp_path, DEEP)
     assert not list(tmp_path.glob("problems/*"))
 
 
-def test_a_short_stack_is_imported(tmp_path: Path) -> None:
-    result = _imported(tmp_path, DEEP.replace("DEPTH = 24", "DEPTH = 2"))
+def test_a_short_stack_isimport_text(tmp_path: Path) -> None:
+    result = import_text(tmp_path, DEEP.replace("DEPTH = 24", "DEPTH = 2"))
     assert result.warnings == ()
 
 
@@ -185,19 +168,19 @@ def test_an_input_that_a_check_could_not_see_is_refused_by_name(
     answer: str, says: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ToolError, match=says):
-        _imported(tmp_path, TWO_INPUTS.replace("torch.tanh(x)", answer))
+        import_text(tmp_path, TWO_INPUTS.replace("torch.tanh(x)", answer))
 
 
 def test_an_input_with_one_value_is_named(tmp_path: Path) -> None:
     text = TWO_INPUTS.replace("torch.tanh(x)", "torch.tanh(x) * y")
     text = text.replace(", torch.randn(batch, dim)]", ", torch.full((1,), 3)]")
-    assert _imported(tmp_path, text).warnings == (
+    assert import_text(tmp_path, text).warnings == (
         "input y is the same in every check: a kernel need not read it",
     )
 
 
 def test_an_argument_that_is_not_used_is_left_out_and_named(tmp_path: Path) -> None:
-    result = _imported(tmp_path, TWO_INPUTS)
+    result = import_text(tmp_path, TWO_INPUTS)
     assert result.warnings == ("input y is not used: the problem leaves it out",)
     assert result.unused == {"y": 1}
     problem = load_problem(Path(result.folder))
@@ -205,56 +188,10 @@ def test_an_argument_that_is_not_used_is_left_out_and_named(tmp_path: Path) -> N
     assert problem.description.endswith("; without y, which it does not use")
 
 
-def _case(result: ImportResult, place: int) -> dict[str, Any]:
-    """Return tensors of a workload, outputs empty."""
-    torch, problem = load_torch(), load_problem(Path(result.folder))
-    workload = problem.workloads[place]
-    inputs = load_oracle(problem).make_inputs(workload, np.random.default_rng(place), "normal")
-    dtypes = {one.name: getattr(torch, one.dtype) for one in problem.tensors}
-    made = {
-        name: torch.from_numpy(array.astype(np.float32)).to(dtypes[name])
-        for name, array in inputs.items()
-    }
-    outputs = (one for one in problem.tensors if one.name not in inputs)
-    shapes = {one.name: storage_shape(one, workload.axes) for one in outputs}
-    return made | {name: torch.empty(one, dtype=dtypes[name]) for name, one in shapes.items()}
-
-
-def test_the_baseline_is_the_users_module_with_the_weights_of_the_case(tmp_path: Path) -> None:
-    result = _imported(tmp_path, SOURCES["norm_gelu"], mode="eval")
-    torch = load_torch()
-    tensors = _case(result, 0)
-    (out,) = bound_call(Path(result.folder), tensors)().values()
-    x, weight, bias = (tensors[name] for name in ("x", "norm_weight", "norm_bias"))
-    normed = torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias)
-    assert torch.equal(out, torch.nn.functional.gelu(normed))
-
-
-def test_many_buffer_sets_are_compiled_once_for_each_shape(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    result = _imported(tmp_path, SOURCES["norm_gelu"], mode="eval")
-    torch = load_torch()
-    counter = importlib.import_module("torch._dynamo.testing").CompileCounter()
-    compiled = torch.compile
-
-    def counted(function: Any, mode: str) -> Any:
-        del mode
-        return compiled(function, backend=counter)
-
-    monkeypatch.setattr(torch, "compile", counted)
-    for _ in range(9):  # torch.compile meets a function eight times at most
-        for place in (0, 1):
-            tensors = _case(result, place)
-            (out,) = bound_call(Path(result.folder), tensors, mode="default")().values()
-            assert out.shape == tensors["out"].shape
-    assert counter.frame_count == 2
-
-
 def test_a_function_too_large_for_this_machine_is_imported_with_a_warning(tmp_path: Path) -> None:
     text = SOURCES["relu"].replace("4096, 16384", "2 * 1048576, 1048576")
     text = text.replace("torch.relu(x)", "torch.minimum(x, torch.tensor(0.5))")
-    result = _imported(tmp_path, text)
+    result = import_text(tmp_path, text)
     (warning,) = result.warnings
     assert "task_official has 17,592,186,044,420 bytes of tensors: no GPU holds them" in warning
     names = sorted(path.name for path in Path(result.folder).glob("*.npy"))
@@ -263,11 +200,11 @@ def test_a_function_too_large_for_this_machine_is_imported_with_a_warning(tmp_pa
 
 def test_outputs_may_depend_on_inputs_of_their_own(tmp_path: Path) -> None:
     text = TWO_INPUTS.replace("torch.tanh(x)", "torch.tanh(x), torch.argmax(y, 1)")
-    assert _imported(tmp_path, text).warnings == ()
+    assert import_text(tmp_path, text).warnings == ()
 
 
 def test_a_change_of_graph_json_is_noticed(tmp_path: Path) -> None:
-    folder = Path(_imported(tmp_path, SOURCES["relu"]).folder)
+    folder = Path(import_text(tmp_path, SOURCES["relu"]).folder)
     path = folder / "graph.json"
     path.write_text(path.read_text("utf-8").replace("relu", "neg"), "utf-8")
     problem = load_problem(folder)
@@ -287,27 +224,3 @@ def test_a_module_at_hand_becomes_a_problem(tmp_path: Path) -> None:
     assert problem.row_axis == "B"
     with pytest.raises(ToolError, match="is there already"):
         kopt.problem_from(module, inputs, tmp_path, name="tail")
-
-
-def test_the_baseline_of_a_norm_that_trains_writes_none_of_the_cases_tensors(
-    tmp_path: Path,
-) -> None:
-    model = """class Model(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv, self.norm = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)
-
-    def forward(self, x):
-        return self.norm(self.conv(x))
-
-def get_inputs():
-    return [torch.rand(5, 3, 8, 8)]
-"""
-    result = _imported(tmp_path, HEAD + model)
-    torch, tensors = load_torch(), _case(result, 0)
-    before = {name: one.clone() for name, one in tensors.items()}
-    run = bound_call(Path(result.folder), tensors)
-    (first,), (second,) = run().values(), run().values()
-    assert torch.equal(first, second)
-    assert {name for name in before if "running" in name} == {"norm_running_mean", "norm_running_var"}
-    assert all(torch.equal(one, before[name]) for name, one in tensors.items() if name != "out")

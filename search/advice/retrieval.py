@@ -8,7 +8,8 @@ from kopt.config.errors import ToolError
 from kopt.config.settings import Settings
 from kopt.search.storage.transaction import now_us
 from kopt.search.store.run_folders import find_run
-from kopt.tools.docs.query.request import plain_text, without_hidden
+from kopt.tools.docs.query.hidden_sources import without_hidden
+from kopt.tools.docs.query.request import plain_text
 from kopt.tools.docs.query.search import read_document, search_documents
 from kopt.tools.docs.records import DocumentText, SearchRequest, SearchResult
 

@@ -8,7 +8,7 @@ from rich.text import Text
 from kopt.config.counted import counted
 from kopt.tools.docs.build_records import BuildProgress, BuildResult
 from kopt.tools.docs.pinecone_index.push_records import PushEstimate, PushProgress, PushResult
-from kopt.tools.docs.query.request import VARIABLE
+from kopt.tools.docs.query.hidden_sources import VARIABLE
 from kopt.tools.docs.records import ListedSource, SourcesResult
 from kopt.tools.docs.visible_text import shown
 

@@ -86,7 +86,7 @@ class CudaDevice:
         self._pool = pool
         self._on_wait = on_wait
         self._turns = GpuTurns(lock, pool, self._tell_wait)
-        self._graphs = None if graphs is None else GraphWorker(graphs, self._turns, self._tell)
+        self._graphs = GraphWorker(graphs, self._turns, self._tell)
         self._is_abandoned = False
         self._inputs = WrittenInputs()
         self._copy_ceiling_gb_s: float | None = None
@@ -185,7 +185,7 @@ class CudaDevice:
             SetupError: No worker can start here.
             InfraError: The worker or the device failed.
         """
-        return None if self._graphs is None else self._graphs.run(runs)
+        return self._graphs.run(runs, self._refuse_if_abandoned)
 
     def abandon(self) -> None:
         """End what a thread does with the GPU, or is about to do, from another thread.
@@ -194,6 +194,7 @@ class CudaDevice:
         """
         self._is_abandoned = True
         self._pool.end_current()
+        self._graphs.abandon()
 
     def readmit(self) -> None:
         """Serve again after `abandon`, by a fresh worker; no other thread uses the device now."""
@@ -218,8 +219,7 @@ class CudaDevice:
     def close(self) -> None:
         """End all worker processes; the device is not used afterwards."""
         self._pool.close()
-        if self._graphs is not None:
-            self._graphs.close()
+        self._graphs.close()
 
     def _measure_copy_ceiling(self) -> float:
         worker = self._worker_for(None)

@@ -13,7 +13,7 @@ from kopt.config.errors import InfraError
 from kopt.kernels.graph_runs import GraphResults, GraphRuns
 from kopt.tools.devices.device import Arrays
 
-from .array_file import overwrite_arrays, read_arrays
+from .array_file import KEPT_BYTES, overwrite_arrays, read_arrays
 from .described_arrays import ArrayFile
 from .gpu_turns import GpuTurns
 from .messages import GraphRunsAnswer, GraphRunsRequest
@@ -29,11 +29,13 @@ _INPUTS = "inputs"
 class GraphWorker:
     """At most one process; safe from several threads, which take turns."""
 
-    def __init__(self, pool: WorkerPool, turns: GpuTurns, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, pool: WorkerPool | None, turns: GpuTurns, tell: Callable[[str], None]
+    ) -> None:
         """Start nothing yet.
 
         Args:
-            pool: Makes the process; nobody else uses it.
+            pool: Makes the process; nobody else uses it. None: no graph runs.
             turns: Those of the GPU.
             tell: Called with a line when a graph does not run here.
         """
@@ -42,26 +44,42 @@ class GraphWorker:
         self._tell = tell
         self._threads = threading.Lock()  # of the pool; taken before a turn, never within one
 
-    def run(self, runs: GraphRuns) -> GraphResults | None:
-        """Return the results; None, and a line to the user, if torch refuses.
+    def run(self, runs: GraphRuns, refuse: Callable[[], None]) -> GraphResults | None:
+        """Return the results; None if no graph runs, or, with a line to the user, if torch refuses.
+
+        Args:
+            runs: What is asked.
+            refuse: Raises where the device was abandoned; asked before anything is begun.
 
         Raises:
             SetupError: The process cannot start here.
             InfraError: It ended, or answered something else.
         """
+        pool = self._pool
+        if pool is None:
+            return None
         with self._threads:
             try:
-                return self._run(runs)
+                refuse()
+                return self._run(pool, runs, refuse)
             except BaseException:
-                self._pool.discard()
+                pool.discard()
                 raise
 
-    def close(self) -> None:
-        """End the process."""
-        self._pool.close()
+    def abandon(self) -> None:
+        """End the process under the thread that waits for it; the next graph finds another."""
+        if self._pool is not None:
+            self._pool.end_current()
 
-    def _run(self, runs: GraphRuns) -> GraphResults | None:
-        worker = self._pool.process_for(None, None, library=False)
+    def close(self) -> None:
+        """End the process, and start none again."""
+        if self._pool is not None:
+            self._pool.close()
+
+    def _run(
+        self, pool: WorkerPool, runs: GraphRuns, refuse: Callable[[], None]
+    ) -> GraphResults | None:
+        worker = pool.process_for(None, None, library=False)
         text = np.frombuffer(runs.graph, np.uint8)
         request = GraphRunsRequest(
             axes=dict(runs.axes),
@@ -70,20 +88,34 @@ class GraphWorker:
             inputs=overwrite_arrays(worker.folder, _INPUTS, [*runs.inputs.items(), (_GRAPH, text)]),
             dtypes={name: array.dtype.name for name, array in runs.inputs.items()},
         )
-        answer = self._ask(worker, request)
+        with self._turns.hold():
+            refuse()
+            answer = _asked(pool, worker, request)
+        _drop_large(worker, _INPUTS)
         if answer.results is None:
             self._tell(f"right results are computed on the CPU: {answer.refused}")
             return None
-        return _results_of(read_results(worker, answer.results))
+        results = read_results(worker, answer.results)
+        _drop_large(worker, answer.results.file)
+        return _results_of(results)
 
-    def _ask(self, worker: WorkerProcess, request: GraphRunsRequest) -> GraphRunsAnswer:
-        with self._turns.hold():
-            if not self._pool.has_context:
-                self._pool.create_context()
-            answer = ask_for(GraphRunsAnswer, worker, request, _RUNS_S)
-        if not isinstance(answer, GraphRunsAnswer):
-            raise InfraError(f"the GPU worker for right results ended: {answer.detail}")
-        return answer
+
+def _drop_large(worker: WorkerProcess, *files: str) -> None:
+    """Remove files that are not worth their room for their pages to be used again."""
+    for file in files:
+        path = worker.folder / file
+        if path.is_file() and path.stat().st_size > KEPT_BYTES:
+            path.unlink()
+
+
+def _asked(pool: WorkerPool, worker: WorkerProcess, request: GraphRunsRequest) -> GraphRunsAnswer:
+    """Return the answer of a worker, which has a context then."""
+    if not pool.has_context:
+        pool.create_context()
+    answer = ask_for(GraphRunsAnswer, worker, request, _RUNS_S)
+    if not isinstance(answer, GraphRunsAnswer):
+        raise InfraError(f"the GPU worker for right results ended: {answer.detail}")
+    return answer
 
 
 def read_results(worker: WorkerProcess, file: ArrayFile) -> Arrays:

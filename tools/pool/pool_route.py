@@ -9,7 +9,7 @@ from kopt.config.pool_address import PoolAddress
 from kopt.config.ray_environment import pool_environment
 from kopt.config.settings import Settings, all_variables
 from kopt.tools.remote.link import Link
-from kopt.tools.remote.uplink import lacking
+from kopt.tools.remote.reconnecting import lacking
 
 from .relay_pipe import RelayPipe
 
@@ -30,7 +30,7 @@ _ANY = PoolWish()
 
 
 class PoolRoute:
-    """Implements `remote.uplink.DeviceRoute`."""
+    """Implements `remote.reconnecting.DeviceRoute`."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from kopt.tools.devices.errand import Errand, current_errand
 from kopt.tools.remote.answers import FarAnswer, NumberAnswer, OpenedAnswer
 from kopt.tools.remote.calls import Call, EndErrandCall, OnErrand, WhereCall, WidthCall
 from kopt.tools.remote.link import Link
-from kopt.tools.remote.uplink import DeviceRoute, Introduce, Uplink
+from kopt.tools.remote.reconnecting import DeviceRoute, Introduce, Uplink
 
 
 class PoolUplink(Uplink):

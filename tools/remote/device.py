@@ -58,9 +58,9 @@ from .calls import (
     WarmCall,
 )
 from .outcomes import outcome_of, refuse_other_outputs
+from .reconnecting import Uplink
 from .sending import KernelSender, file_arrays, files_among
 from .sent_kernel import SentShot
-from .uplink import Uplink
 
 _Answer = TypeVar("_Answer", bound=Record)
 

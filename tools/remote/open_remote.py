@@ -11,8 +11,8 @@ from .answers import OpenedAnswer
 from .calls import HelpersCall
 from .device import RemoteDevice, RemoteGpu
 from .link import Link
+from .reconnecting import DeviceRoute, Uplink
 from .sending import file_arrays
-from .uplink import DeviceRoute, Uplink
 
 
 def open_remote(

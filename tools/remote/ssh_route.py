@@ -9,9 +9,9 @@ from kopt.config.settings import Settings
 
 from .code_bundle import code_bundle
 from .link import Link
+from .reconnecting import lacking
 from .ssh_client import FarPython, install_command, start_ssh, too_old
 from .ssh_pipe import SshPipe
-from .uplink import lacking
 
 
 class SshRoute:

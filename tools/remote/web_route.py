@@ -17,9 +17,9 @@ from kopt.config.settings import Settings
 from .byte_streams import ByteSocket
 from .code_bundle import code_bundle
 from .link import Link
+from .reconnecting import lacking
 from .socket_carrier import SocketCarrier
 from .tls_socket import TlsSocket
-from .uplink import lacking
 from .web_upgrade import CODE_HEADER, upgraded
 
 _CONNECT_S = 15.0

@@ -16,7 +16,7 @@ _TRIES = 5
 
 
 class ResidentRoute:
-    """Implements `remote.uplink.DeviceRoute`."""
+    """Implements `remote.reconnecting.DeviceRoute`."""
 
     def __init__(
         self,

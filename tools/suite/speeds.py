@@ -12,6 +12,7 @@ from typing import Literal
 
 from kopt.kernels.bench_result import Comparison
 
+from .sol_score import sol_score
 from .task_result import SuiteTaskResult, TimedWorkload
 
 Over = Literal["best", "eager", "compile", "compile_max", "reference"]
@@ -82,17 +83,6 @@ def _speed(timed: TimedWorkload, comparison: Comparison) -> TaskSpeed | None:
         sol = sol_score(latency.median_us, baseline.median_us, timed.floor_us)
     low = comparison.interval[0]
     return TaskSpeed(comparison.speedup, low, sol, comparison.like_for_like.holds)
-
-
-def sol_score(time_us: float, baseline_us: float, floor_us: float) -> float | None:
-    """Return 0.5 at the baseline's time and 1 at the floor; None where these two are one.
-
-    Source:
-        SOL-ExecBench (NVIDIA): 1 / (1 + (t - t_sol) / (t_base - t_sol)).
-    """
-    if baseline_us <= floor_us:
-        return None
-    return 1.0 / (1.0 + max(0.0, time_us - floor_us) / (baseline_us - floor_us))
 
 
 def geometric_mean(values: Sequence[float]) -> float:

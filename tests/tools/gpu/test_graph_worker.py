@@ -180,3 +180,18 @@ def test_a_worker_for_graphs_does_nothing_else() -> None:
 def test_a_gpu_that_torch_does_not_see_is_said(tmp_path: Path) -> None:
     with pytest.raises(InfraError, match="torch sees no GPU GPU-none"):
         GraphEngine().answer(StartRequest(device_uuid="GPU-none"), tmp_path)
+
+
+@_STARTS_A_PROCESS
+@pytest.mark.usefixtures("large")
+def test_an_abandoned_device_runs_graphs_once_it_is_readmitted(
+    tmp_path: Path, devices: _Devices
+) -> None:
+    imported, inputs = _product(tmp_path)
+    judge, device = ImportedOracle(imported.folder), devices.of(CPU_ENGINE)
+    first = judge.expected(inputs, {}, graphs=device)["out"]
+    device.abandon()
+    with pytest.raises(InfraError, match="was ended"):
+        judge.expected(inputs, {}, graphs=device)
+    device.readmit()
+    assert _same(judge.expected(inputs, {}, graphs=device)["out"], first)

@@ -11,7 +11,7 @@ from kopt.tools.devices.errand import one_errand
 from kopt.tools.pool.pool_uplink import PoolUplink
 from kopt.tools.remote.answers import FarAnswer, NumberAnswer, OpenedAnswer
 from kopt.tools.remote.calls import Call, CopyCeilingCall, EndErrandCall, WhereCall
-from kopt.tools.remote.uplink import DeviceRoute
+from kopt.tools.remote.reconnecting import DeviceRoute
 from support.bench_results import H100
 
 A, B = (H100.model_copy(update={"uuid": f"GPU-{name}"}) for name in "ab")
@@ -97,7 +97,7 @@ def test_two_threads_of_a_piece_of_work_are_told_the_same_gpu() -> None:
 def test_a_pool_that_comes_back_with_another_model_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("kopt.tools.remote.uplink.PAUSES_S", (0.0,))
+    monkeypatch.setattr("kopt.tools.remote.reconnecting.PAUSES_S", (0.0,))
     link = _Link()
     uplink = _opened(link)
     link.is_lost = True

@@ -3,7 +3,8 @@
 import pytest
 
 from kopt.kernels.status import Status
-from kopt.tools.suite.speeds import sol_score, task_speed
+from kopt.tools.suite.sol_score import sol_score
+from kopt.tools.suite.speeds import task_speed
 from support.suite_results import over, task_result, timed, unlike
 
 EAGER = over("torch_eager", 2.0, (1.9, 2.1), 20.0)

@@ -25,6 +25,7 @@ from kopt.tools.docs.vectors import NO_MODEL, WHAT_THE_EXTRA_ADDS, model_name, v
 from kopt.tools.docs.words.tags import subjects_of
 
 from .candidates import PageCandidate
+from .hidden_sources import refuse_hidden, without_hidden, without_places
 from .indexes import OpenIndexes, with_indexes
 from .manual_hits import manual_pages, with_manual
 from .query_words import NEAREST, QueryWords, nearest_words, query_words, unknown_words
@@ -35,9 +36,6 @@ from .request import (
     checked_query,
     filters_of,
     plain_text,
-    refuse_hidden,
-    without_hidden,
-    without_places,
 )
 
 OFFER = (

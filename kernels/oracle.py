@@ -210,7 +210,7 @@ def expected_at(
 ) -> dict[str, Expected]:
     """Return every `out` and `inout` tensor; the oracle is told what it has parameters for."""
     function: Callable[..., dict[str, Expected]] = oracle.expected
-    if graphs is not None and "graphs" in inspect.signature(function).parameters:
+    if "graphs" in inspect.signature(function).parameters:
         function = partial(function, graphs=graphs)
     return _called(function, inputs, scalars, workload)
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kopt.config.errors import InfraError
+from kopt.config.errors import InfraError, KoptError
 from kopt.kernels.graph_runs import GraphResults, GraphRuns
 from kopt.tools.devices.device import Arrays
 
-from .array_file import KEPT_BYTES, overwrite_arrays, read_arrays
+from .array_file import read_arrays, write_arrays
 from .described_arrays import ArrayFile
 from .gpu_turns import GpuTurns
 from .messages import GraphRunsAnswer, GraphRunsRequest
@@ -44,24 +44,30 @@ class GraphWorker:
         self._tell = tell
         self._threads = threading.Lock()  # of the pool; taken before a turn, never within one
 
-    def run(self, runs: GraphRuns, refuse: Callable[[], None]) -> GraphResults | None:
-        """Return the results; None if no graph runs, or, with a line to the user, if torch refuses.
+    def run(self, runs: GraphRuns, refuse: Callable[[], object] = tuple) -> GraphResults | None:
+        """Return the results; None if no graph runs, or, with a line to the user, if this fails.
+
+        What fails is not the candidate, and the CPU can do it: torch without CUDA, a GPU or a disk
+        without room, a worker that ends.
 
         Args:
             runs: What is asked.
             refuse: Raises where the device was abandoned; asked before anything is begun.
 
         Raises:
-            SetupError: The process cannot start here.
-            InfraError: It ended, or answered something else.
+            InfraError: `refuse` does.
         """
         pool = self._pool
         if pool is None:
             return None
         with self._threads:
             try:
-                refuse()
                 return self._run(pool, runs, refuse)
+            except (KoptError, OSError) as error:
+                pool.discard()
+                refuse()
+                self._tell(f"right results are computed on the CPU: {error}")
+                return None
             except BaseException:
                 pool.discard()
                 raise
@@ -77,35 +83,27 @@ class GraphWorker:
             self._pool.close()
 
     def _run(
-        self, pool: WorkerPool, runs: GraphRuns, refuse: Callable[[], None]
+        self, pool: WorkerPool, runs: GraphRuns, refuse: Callable[[], object]
     ) -> GraphResults | None:
+        refuse()
         worker = pool.process_for(None, None, library=False)
         text = np.frombuffer(runs.graph, np.uint8)
         request = GraphRunsRequest(
             axes=dict(runs.axes),
             tf32=runs.tf32,
             samples=runs.samples,
-            inputs=overwrite_arrays(worker.folder, _INPUTS, [*runs.inputs.items(), (_GRAPH, text)]),
+            inputs=write_arrays(worker.folder, _INPUTS, [*runs.inputs.items(), (_GRAPH, text)]),
             dtypes={name: array.dtype.name for name, array in runs.inputs.items()},
         )
         with self._turns.hold():
             refuse()
             answer = _asked(pool, worker, request)
-        _drop_large(worker, _INPUTS)
+        (worker.folder / _INPUTS).unlink()
         if answer.results is None:
-            self._tell(f"right results are computed on the CPU: {answer.refused}")
-            return None
+            raise InfraError(answer.refused)
         results = read_results(worker, answer.results)
-        _drop_large(worker, answer.results.file)
+        (worker.folder / answer.results.file).unlink()  # expected outputs do not stay on disk
         return _results_of(results)
-
-
-def _drop_large(worker: WorkerProcess, *files: str) -> None:
-    """Remove files that are not worth their room for their pages to be used again."""
-    for file in files:
-        path = worker.folder / file
-        if path.is_file() and path.stat().st_size > KEPT_BYTES:
-            path.unlink()
 
 
 def _asked(pool: WorkerPool, worker: WorkerProcess, request: GraphRunsRequest) -> GraphRunsAnswer:

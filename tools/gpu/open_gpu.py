@@ -45,18 +45,18 @@ def open_gpu(
     gpu = find_gpu(name)
     require_worker_modules()
     pool = _pool(gpu, settings, helpers or partial(helper_cubins, settings=settings), has_spare)
-    lock, graphs = TicketLock(gpu.facts.uuid), graph_pool(gpu, settings)
+    lock, graphs = TicketLock(gpu.facts.uuid), graph_pool(gpu.facts.uuid, settings)
     return CudaDevice(gpu, pool, lock, on_wait, graphs=graphs)
 
 
-def graph_pool(gpu: FoundGpu, settings: Settings, engine: str = GRAPH_ENGINE) -> WorkerPool:
-    """Return the process that runs graphs of oracles on `gpu`, not started yet."""
+def graph_pool(uuid: str, settings: Settings, engine: str = GRAPH_ENGINE) -> WorkerPool:
+    """Return the process that runs graphs of oracles on the GPU with this UUID, not started yet."""
 
     def make(folder: Path | None, library: bool) -> WorkerProcess:
         del folder, library  # a graph reads no file, and torch is the engine's own
         return WorkerProcess(WorkerSpec(engine), settings)
 
-    return WorkerPool(make, lambda: StartRequest(device_uuid=gpu.facts.uuid), has_spare=False)
+    return WorkerPool(make, lambda: StartRequest(device_uuid=uuid), has_spare=False)
 
 
 def _pool(

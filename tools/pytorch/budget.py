@@ -25,7 +25,7 @@ ORDINARY_ELEMENTS = 1 << 16
 _NEIGHBOURS = 16
 """Elements with a common floor: so many share a size in `mixed`."""
 _FLOOR, _FLOOR_OF_FEW_RUNS = 0.5, 1.0
-"""Share of the neighbours' root mean square that is an element's least deviation: 4 runs know its
+"""Share of the neighbours' root mean square that is an element's least deviation: few runs know its
 own to 35 %, that of 16 elements to 9 %. Of three million elements of a convolution with TF32
 operands, a layer norm and a GELU, one used 10.9 deviations with three quarters of it, and 8.2 with
 all of it."""

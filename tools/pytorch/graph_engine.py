@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from kopt.config.errors import InfraError, ToolError
 from kopt.tools.devices.device import Arrays
-from kopt.tools.gpu.array_file import overwrite_arrays, read_arrays
+from kopt.tools.gpu.array_file import read_arrays, write_arrays
 from kopt.tools.gpu.messages import (
     Answer,
     GraphRunsAnswer,
@@ -84,11 +84,11 @@ class GraphEngine:
         graph = Graph.model_validate_json(arrays.pop(FILE_NAME).tobytes())
         try:
             results = self._results(graph, request, arrays)
-        except (ToolError, RuntimeError) as error:  # also that the memory does not suffice
-            return GraphRunsAnswer(results=None, refused=str(error).splitlines()[0])
-        finally:
             self._release()
-        return GraphRunsAnswer(results=overwrite_arrays(folder, _RESULTS, results.items()))
+        except (ToolError, RuntimeError, MemoryError) as error:  # also that memory does not suffice
+            lines = str(error).splitlines() or [type(error).__name__]
+            return GraphRunsAnswer(results=None, refused=lines[0])
+        return GraphRunsAnswer(results=write_arrays(folder, _RESULTS, results.items()))
 
     def _results(self, graph: Graph, request: GraphRunsRequest, arrays: Arrays) -> Arrays:
         torch, tf32 = self._torch, frozenset(request.tf32)
@@ -115,7 +115,7 @@ class GraphEngine:
         """Return an input on the device: float64 if it is a floating-point number."""
         torch = self._torch
         bits = array if array.dtype.kind != "V" else array.view(f"i{array.dtype.itemsize}")
-        tensor = torch.from_numpy(np.ascontiguousarray(bits)).to(self._device)
+        tensor = torch.from_numpy(np.array(bits, order="C")).to(self._device)
         if array.dtype.kind == "V":
             tensor = tensor.view(getattr(torch, dtype))
         return tensor.to(torch.float64) if tensor.is_floating_point() else tensor

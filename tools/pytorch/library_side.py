@@ -98,7 +98,9 @@ def updated_statistics(graph: Graph) -> frozenset[str]:
     trained = [node for node in graph.nodes if node.op == _TRAINED_NORM and node.args[5] is True]
     updated = {one.node for node in trained for one in node.args[3:5] if isinstance(one, Ref)}
     others = (node for node in graph.nodes if node not in trained)
-    return frozenset(updated - {ref.node for node in others for ref in refs(node)})
+    read = {ref.node for node in others for ref in refs(node)}
+    returned = {output.value.node for output in graph.outputs}
+    return frozenset(updated - read - returned)
 
 
 def _private(tensor: Any) -> Any:

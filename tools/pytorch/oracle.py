@@ -35,15 +35,15 @@ from .spread import Spread, on_host
 from .torch_library import Tensor, load_torch, threads_of
 
 SAMPLES = 16
-"""Runs whose roundings are sampled: they know a deviation to 18 %."""
+"""Runs whose roundings are sampled: twelve are independent, which know a deviation to 20 %."""
 FEW_SAMPLES = 5
-"""Where a run takes long: four that are independent of one another."""
+"""Of large graphs with few outputs, on the CPU: four are independent."""
 MANY_ELEMENTS = 1 << 24
-"""Elements of all inputs and outputs from which on `FEW_SAMPLES` are taken."""
+"""Elements of all inputs and outputs from which on a graph is large."""
 MANY_FLOPS = 1 << 31
-"""Operations of contractions from which on `FEW_SAMPLES` are taken; a run makes twice as many."""
+"""Operations of contractions from which on a graph is large; a run makes twice as many."""
 MANY_VALUES = 1 << 22
-"""Elements of all values on the way from which on `FEW_SAMPLES` are taken, 60 ns each in a run."""
+"""Elements of all values on the way from which on a graph is large, 60 ns each in a run."""
 TF32_USERS = {
     "ieee": frozenset[str](),
     "torch": frozenset({"convolution"}),
@@ -138,7 +138,7 @@ class ImportedOracle:
             return on_host({name: one.double() for name, one in run.exact().items()})
 
     def _runs(self, inputs: Arrays, axes: Mapping[str, int], count: int) -> GraphRuns:
-        text, tf32 = (self.folder / FILE_NAME).read_bytes(), tuple(TF32_USERS[self.precision])
+        text, tf32 = self.graph.model_dump_json().encode(), tuple(TF32_USERS[self.precision])
         return GraphRuns(text, axes, inputs, tf32, count)
 
     def _results(
@@ -209,7 +209,7 @@ class _Run:
     axes: Mapping[str, int]
     tensors: Mapping[str, Any]
     is_large: bool
-    """Whether there is work for all threads of torch, so that few runs are sampled."""
+    """Whether there is work for all threads of torch."""
     kept: KeptContractions | None = None
 
     @property

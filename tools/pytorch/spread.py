@@ -2,7 +2,8 @@
 
 Root mean square of the distances from the exact result, not from the mean of the runs: what is off
 to one side counts. Next to a kink of a function most runs show nothing; the largest distance of the
-wide ones then says more than a mean that the others are part of.
+wide ones then says more than a mean that the others are part of. Next to the edge of its domain
+wide runs say too little, if anything, and honest ones alone more. The largest of the three counts.
 """
 
 from collections.abc import Mapping
@@ -25,9 +26,10 @@ class Spread:
         self._torch = torch
         self._exact = exact.to(torch.float64).reshape(-1)
         self._shape = exact.shape
-        self._squares = torch.zeros_like(self._exact)
+        self._honest = torch.zeros_like(self._exact)
+        self._wide = torch.zeros_like(self._exact)
         self._widest = torch.zeros_like(self._exact)
-        self._count = 0
+        self._honest_runs = self._wide_runs = 0
 
     def add(self, got: Tensor, sampled: SampledRun) -> None:
         """Add one run: 0 where it is equal to the exact one, as infinities may be.
@@ -35,10 +37,12 @@ class Spread:
         It is 0, too, where roundings larger than honest ones left the finite numbers. What is no
         floating-point number counts only where roundings are honest.
         """
-        self._count += 1
         if sampled.is_wide and not got.is_floating_point():
             return
+        self._wide_runs += sampled.is_wide
+        self._honest_runs += not sampled.is_wide
         flat = got.to(self._torch.float64).reshape(-1)
+        total = self._wide if sampled.is_wide else self._honest
         for block in slices(flat.numel(), block_elements(flat)):
             exact = self._exact[block]
             away = (flat[block] - exact).div_(sampled.scale)
@@ -46,7 +50,7 @@ class Spread:
             if sampled.is_wide:
                 is_none |= ~away.isfinite()
             square = away.masked_fill_(is_none, 0.0).square_()
-            self._squares[block] += square
+            total[block] += square
             if sampled.is_wide:
                 self._torch.maximum(self._widest[block], square, out=self._widest[block])
 
@@ -58,9 +62,11 @@ class Spread:
     @property
     def deviation(self) -> Tensor:
         """The standard deviation of each element."""
-        mean = self._squares / max(self._count, 1)
-        widest = self._widest / WIDEST**2
-        return self._torch.maximum(mean, widest).sqrt_().reshape(self._shape)
+        maximum = self._torch.maximum
+        every = (self._honest + self._wide) / max(self._honest_runs + self._wide_runs, 1)
+        honest = self._honest / max(self._honest_runs, 1)
+        found = maximum(maximum(every, honest), self._widest / WIDEST**2)
+        return found.sqrt_().reshape(self._shape)
 
 
 def on_host(tensors: Mapping[str, Tensor]) -> dict[str, npt.NDArray[np.float64]]:

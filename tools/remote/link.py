@@ -1,7 +1,7 @@
 """One connection to another process of kopt: calls and their answers, as frames.
 
-It is made once and never again: what happens after its end is for `uplink.py`. Each thread that
-calls has a lane of its own, on which the other side answers with a thread of its own.
+It is made once and never again: what happens after its end is for `reconnecting.py`. Each thread
+that calls has a lane of its own, on which the other side answers with a thread of its own.
 """
 
 import threading

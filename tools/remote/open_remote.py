@@ -46,9 +46,16 @@ def open_remote(
 
 
 def open_over(
-    route: DeviceRoute, settings: Settings, show: Callable[[str], None], *, has_spare: bool
+    route: DeviceRoute,
+    settings: Settings,
+    show: Callable[[str], None],
+    *,
+    has_spare: bool,
+    gpu: Callable[[Uplink, OpenedAnswer], RemoteGpu] = RemoteGpu,
 ) -> RemoteDevice | RemoteGpu:
-    """Return the device at the end of `route`, open there; the arguments are `open_remote`'s.
+    """Return the device at the end of `route`, open there; `gpu` makes it if it is a GPU.
+
+    The other arguments are `open_remote`'s.
 
     Raises:
         SetupError: It cannot be reached or used; the message says how to mend it.
@@ -64,4 +71,4 @@ def open_over(
 
     uplink = Uplink(route, show)
     opened = uplink.open(has_spare=has_spare, introduce=introduce)
-    return RemoteDevice(uplink) if opened.facts is None else RemoteGpu(uplink, opened)
+    return RemoteDevice(uplink) if opened.facts is None else gpu(uplink, opened)

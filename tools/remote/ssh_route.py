@@ -15,7 +15,7 @@ from .ssh_pipe import SshPipe
 
 
 class SshRoute:
-    """Implements `uplink.DeviceRoute`."""
+    """Implements `reconnecting.DeviceRoute`."""
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ _HOW = "put the line there that the server's --token-file has for you, and chmod
 
 
 class WebRoute:
-    """Implements `uplink.DeviceRoute`."""
+    """Implements `reconnecting.DeviceRoute`."""
 
     def __init__(
         self, address: WebAddress, settings: Settings, show: Callable[[str], None] = ignore

@@ -5,11 +5,14 @@ from collections.abc import Callable
 from kopt.config.errors import SetupError
 from kopt.config.settings import RESIDENT_IDLE_S, Settings
 from kopt.tools.gpu.discovery import find_gpu, require_worker_modules
+from kopt.tools.remote.answers import OpenedAnswer
 from kopt.tools.remote.device import RemoteDevice
 from kopt.tools.remote.open_remote import open_over
+from kopt.tools.remote.reconnecting import Uplink
 
 from .control import ask_evaluators
 from .place import ResidentPlace, all_places, place_of
+from .resident_gpu import ResidentGpu
 from .route import ResidentRoute
 from .starting import start_evaluator
 
@@ -59,7 +62,12 @@ def open_resident(
             f"a resident evaluator of {name} makes the next calls faster; it ends after {idle_s:g}"
             " s without one (`kopt gpu stop`: now; KOPT_GPU_IDLE_S=0: none)"
         )
-    return open_over(ResidentRoute(place, start, show), settings, show, has_spare=has_spare)
+
+    def resident(uplink: Uplink, opened: OpenedAnswer) -> ResidentGpu:
+        return ResidentGpu(uplink, opened, settings, show)
+
+    route = ResidentRoute(place, start, show)
+    return open_over(route, settings, show, has_spare=has_spare, gpu=resident)
 
 
 def retire_idle(name: str, settings: Settings) -> None:

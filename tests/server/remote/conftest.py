@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kopt.tools.remote import uplink
+from kopt.tools.remote import reconnecting
 from support.shared_caches import share_caches, share_far_code
 from support.stand_in_ssh import StandInSsh
 
@@ -27,5 +27,5 @@ def unvisited_box(
     made.install()
     monkeypatch.setenv("PATH", f"{made.folder}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("KOPT_REMOTE_PYTHON", sys.executable)
-    monkeypatch.setattr(uplink, "PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(reconnecting, "PAUSES_S", (0.0, 0.0))
     return made

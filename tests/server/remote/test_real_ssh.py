@@ -18,7 +18,7 @@ from kopt.server.jobs.process_tree import ProcessKey, session_tree
 from kopt.tools.check.request import CheckRequest
 from kopt.tools.check.stage import check_candidate
 from kopt.tools.device_choice import open_device
-from kopt.tools.remote import uplink
+from kopt.tools.remote import reconnecting
 from support.command_line import Kopt
 from support.real_sshd import RealSshd, missing_program, start_sshd
 from support.shared_caches import share_caches
@@ -43,7 +43,7 @@ def sshd(
     server = start_sshd(tmp_path / "ssh", {"KOPT_HOME": str(far), "KOPT_JOBS": "2"})
     monkeypatch.setenv("PATH", f"{server.folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("KOPT_REMOTE_PYTHON", sys.executable)
-    monkeypatch.setattr(uplink, "PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(reconnecting, "PAUSES_S", (0.0, 0.0))
     yield server
     server.stop()
 

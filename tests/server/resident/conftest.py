@@ -8,7 +8,7 @@ import pytest
 
 from kopt.config.settings import Settings, settings_from_environment
 from kopt.server.jobs.process_tree import session_tree
-from kopt.tools.remote import uplink
+from kopt.tools.remote import reconnecting
 from kopt.tools.resident import open_resident, starting
 from kopt.tools.resident.control import ask_evaluators
 from support import resident_twin
@@ -34,7 +34,7 @@ def resident_settings(
     monkeypatch.setattr(starting, "PROGRAM", (resident_twin.__file__, "workers"))
     for name in ("find_gpu", "require_worker_modules"):
         monkeypatch.setattr(open_resident, name, _found)
-    monkeypatch.setattr(uplink, "PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(reconnecting, "PAUSES_S", (0.0, 0.0))
     settings = settings_from_environment()
     yield settings
     for one in ask_evaluators(settings, "end").evaluators:

@@ -9,22 +9,27 @@ import pytest
 from kopt.server.protocol import argument_check
 from kopt.server.work.requests import CompileWork, ProfileWork
 from support.scripted_jobs import ScriptedJobs
-from support.tool_client import ERAS, KERNEL, connected, serve_options, text_of
+from support.tool_client import (
+    ERAS,
+    KERNEL,
+    connected,
+    serve_options,
+    standing,
+    standing_server,
+    text_of,
+)
 
 pytestmark = pytest.mark.anyio
 
 GOOD = {"kernel": KERNEL, "source": "x"}
 
 
-async def refusal(
-    tool: str, arguments: dict[str, Any], home: Path, mode: str = "auto", **options: Any
-) -> str:
+async def refusal(tool: str, arguments: dict[str, Any], mode: str = "auto", **options: Any) -> str:
     """Return the text of the error that a call gets, after which no job may be there."""
-    jobs = ScriptedJobs()
-    async with connected(serve_options(home, **options), jobs, mode) as client:
+    async with standing(mode, **options) as client:
         reply = await client.call_tool(tool, arguments)
     assert reply.is_error, text_of(reply)
-    assert jobs.works == []
+    assert standing_server(**options)[1].works == []
     return text_of(reply)
 
 
@@ -44,15 +49,15 @@ async def refusal(
     ],
 )
 async def test_unknown_argument_is_answered_with_the_nearest_one(
-    tool: str, misspelt: dict[str, Any], meant: str, mode: str, tmp_path: Path
+    tool: str, misspelt: dict[str, Any], meant: str, mode: str
 ) -> None:
-    text = await refusal(tool, misspelt, tmp_path, mode)
+    text = await refusal(tool, misspelt, mode)
     assert text.startswith(f"{tool}: unknown argument")
     assert f"did you mean {meant}" in text
 
 
-async def test_argument_that_resembles_none_is_answered_with_all(tmp_path: Path) -> None:
-    text = await refusal("job_cancel", {"job_id": "job-1", "xyzzy": 1}, tmp_path)
+async def test_argument_that_resembles_none_is_answered_with_all() -> None:
+    text = await refusal("job_cancel", {"job_id": "job-1", "xyzzy": 1})
     assert "allowed: job_id, detail" in text
 
 
@@ -78,13 +83,13 @@ async def test_argument_that_resembles_none_is_answered_with_all(tmp_path: Path)
     ],
 )
 async def test_bad_value_is_named_with_what_is_allowed(
-    tool: str, arguments: dict[str, Any], expected: str, tmp_path: Path
+    tool: str, arguments: dict[str, Any], expected: str
 ) -> None:
-    assert expected in await refusal(tool, arguments, tmp_path)
+    assert expected in await refusal(tool, arguments)
 
 
-async def test_many_mistakes_are_reported_at_once_but_not_all(tmp_path: Path) -> None:
-    text = await refusal("compile", {f"wrong{n}": n for n in range(40)}, tmp_path)
+async def test_many_mistakes_are_reported_at_once_but_not_all() -> None:
+    text = await refusal("compile", {f"wrong{n}": n for n in range(40)})
     assert text.count("unknown argument") == 5
     assert "and 36 more" in text  # 40 unknown ones, and the kernel is missing
 
@@ -99,16 +104,16 @@ async def test_many_mistakes_are_reported_at_once_but_not_all(tmp_path: Path) ->
     ],
 )
 async def test_more_arguments_than_any_call_needs_are_not_looked_at(
-    flood: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    flood: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(argument_check, "argument_mistakes", None)
-    text = await refusal("check_correctness", flood, tmp_path)
+    text = await refusal("check_correctness", flood)
     assert "more than 100 arguments or 10000 values" in text
     assert "allowed: kernel, source" in text
 
 
 async def test_near_names_are_looked_for_as_often_as_they_are_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked: list[str] = []
 
@@ -118,74 +123,68 @@ async def test_near_names_are_looked_for_as_often_as_they_are_shown(
 
     monkeypatch.setattr(argument_check, "nearest", nearest)
     candidate = {f"wrong{n}": 0 for n in range(1_000)}
-    await refusal("compile", {f"wrong{n}": n for n in range(90)}, tmp_path)
-    await refusal("beam_step", {"kernel": KERNEL, "candidates": [candidate]}, tmp_path)
+    await refusal("compile", {f"wrong{n}": n for n in range(90)})
+    await refusal("beam_step", {"kernel": KERNEL, "candidates": [candidate]})
     assert len(asked) == 10
 
 
-async def test_huge_value_is_cut_in_the_message(tmp_path: Path) -> None:
-    text = await refusal("compile", {**GOOD, "kernel": "k" * 100_000}, tmp_path)
+async def test_huge_value_is_cut_in_the_message() -> None:
+    text = await refusal("compile", {**GOOD, "kernel": "k" * 100_000})
     assert len(text) < 1_000
     assert "(100002 characters)" in text
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_unknown_tool_is_answered_with_the_nearest_one(mode: str, tmp_path: Path) -> None:
-    assert "did you mean benchmark?" in await refusal("bench", {}, tmp_path, mode)
+async def test_unknown_tool_is_answered_with_the_nearest_one(mode: str) -> None:
+    assert "did you mean benchmark?" in await refusal("bench", {}, mode)
 
 
-async def test_tool_that_a_read_only_server_leaves_out_says_so(tmp_path: Path) -> None:
-    text = await refusal("compile", GOOD, tmp_path, read_only=True)
+async def test_tool_that_a_read_only_server_leaves_out_says_so() -> None:
+    text = await refusal("compile", GOOD, read_only=True)
     assert "--read-only" in text
     assert "list_kernels" in text
 
 
 @pytest.mark.parametrize("tool", ["compile", "check_correctness", "benchmark", "profile"])
-async def test_unknown_kernel_is_answered_with_near_matches(tool: str, tmp_path: Path) -> None:
-    text = await refusal(tool, {"kernel": "silu_and_mul_b8xh1433", "source": "x"}, tmp_path)
+async def test_unknown_kernel_is_answered_with_near_matches(tool: str) -> None:
+    text = await refusal(tool, {"kernel": "silu_and_mul_b8xh1433", "source": "x"})
     assert f"did you mean {KERNEL}" in text
 
 
-async def test_kernel_like_no_other_is_answered_with_the_tool_that_lists_them(
-    tmp_path: Path,
-) -> None:
-    text = await refusal("compile", {"kernel": "?", "source": "x"}, tmp_path)
+async def test_kernel_like_no_other_is_answered_with_the_tool_that_lists_them() -> None:
+    text = await refusal("compile", {"kernel": "?", "source": "x"})
     assert "list_kernels shows" in text
 
 
 @pytest.mark.parametrize("both", [{}, {"source": "x", "path": "y.cu"}])
-async def test_source_and_path_are_exactly_one(both: dict[str, str], tmp_path: Path) -> None:
-    text = await refusal("compile", {"kernel": KERNEL, **both}, tmp_path)
+async def test_source_and_path_are_exactly_one(both: dict[str, str]) -> None:
+    text = await refusal("compile", {"kernel": KERNEL, **both})
     assert "exactly one of source" in text
 
 
 @pytest.mark.parametrize("device", ["gpu", "cuda:x", "cuda:-1", "", "SIM", "cuda:0; rm"])
 @pytest.mark.parametrize("tool", ["check_correctness", "benchmark", "profile"])
-async def test_unknown_device_is_answered_with_those_that_there_are(
-    tool: str, device: str, tmp_path: Path
-) -> None:
-    text = await refusal(tool, {**GOOD, "device": device}, tmp_path)
+async def test_unknown_device_is_answered_with_those_that_there_are(tool: str, device: str) -> None:
+    text = await refusal(tool, {**GOOD, "device": device})
     assert f"device {device!r} is unknown" in text
     assert "sim" in text
 
 
-async def test_device_that_the_server_was_not_given_is_refused(tmp_path: Path) -> None:
+async def test_device_that_the_server_was_not_given_is_refused() -> None:
     arguments = {**GOOD, "device": "cuda:0"}
-    text = await refusal("benchmark", arguments, tmp_path, devices=("cuda:1",))
+    text = await refusal("benchmark", arguments, devices=("cuda:1",))
     assert "cuda:0 is not offered by this server: auto, sim, cuda:1" in text
 
 
-async def test_server_for_the_simulator_alone_names_it_once(tmp_path: Path) -> None:
+async def test_server_for_the_simulator_alone_names_it_once() -> None:
     arguments = {**GOOD, "device": "cuda:0"}
-    text = await refusal("benchmark", arguments, tmp_path, devices=("sim",))
+    text = await refusal("benchmark", arguments, devices=("sim",))
     assert text == "device cuda:0 is not offered by this server: auto, sim"
 
 
 @pytest.mark.parametrize(("arch", "near"), [("sm90a", "sm_90a"), ("sm_100A", "sm_100a")])
-async def test_unknown_target_is_answered_with_the_nearest(
-    arch: str, near: str, tmp_path: Path
-) -> None:
-    text = await refusal("compile", {**GOOD, "arch": [arch]}, tmp_path)
+async def test_unknown_target_is_answered_with_the_nearest(arch: str, near: str) -> None:
+    text = await refusal("compile", {**GOOD, "arch": [arch]})
     assert f"did you mean {near}" in text
 
 
@@ -203,33 +202,29 @@ async def test_target_may_be_a_text_or_a_list_of_one(
     assert work.arch == taken
 
 
-async def test_target_without_a_data_sheet_is_refused(tmp_path: Path) -> None:
-    text = await refusal("compile", {**GOOD, "arch": ["sm_42"]}, tmp_path)
+async def test_target_without_a_data_sheet_is_refused() -> None:
+    text = await refusal("compile", {**GOOD, "arch": ["sm_42"]})
     assert "no GPU data sheet for sm_42" in text
 
 
 @pytest.mark.parametrize("chosen", [{}, {"kernel": KERNEL, "run_id": "run-1"}])
-async def test_step_begins_a_run_or_goes_on_with_one(
-    chosen: dict[str, str], tmp_path: Path
-) -> None:
-    assert "exactly one of kernel" in await refusal("beam_step", chosen, tmp_path)
+async def test_step_begins_a_run_or_goes_on_with_one(chosen: dict[str, str]) -> None:
+    assert "exactly one of kernel" in await refusal("beam_step", chosen)
 
 
 @pytest.mark.parametrize("tool", ["job_wait", "job_cancel"])
-async def test_run_id_in_place_of_a_job_id_is_answered_with_what_takes_it(
-    tool: str, tmp_path: Path
-) -> None:
+async def test_run_id_in_place_of_a_job_id_is_answered_with_what_takes_it(tool: str) -> None:
     run_id = "run-20260101-000000-00000000"
-    text = await refusal(tool, {"job_id": run_id}, tmp_path)
+    text = await refusal(tool, {"job_id": run_id})
     assert f"beam_step with run_id={run_id}" in text
     assert f"kopt://runs/{run_id}" in text
-    read_only = await refusal("job_wait", {"job_id": run_id}, tmp_path, read_only=True)
+    read_only = await refusal("job_wait", {"job_id": run_id}, read_only=True)
     assert "beam_step" not in read_only
 
 
 @pytest.mark.parametrize("run_id", ["../../etc", "run-", "job-20260101-000000-00000000"])
-async def test_what_is_no_run_id_is_refused(run_id: str, tmp_path: Path) -> None:
-    assert "run_id" in await refusal("beam_step", {"run_id": run_id}, tmp_path)
+async def test_what_is_no_run_id_is_refused(run_id: str) -> None:
+    assert "run_id" in await refusal("beam_step", {"run_id": run_id})
 
 
 @pytest.mark.parametrize(
@@ -242,7 +237,7 @@ async def test_what_is_no_run_id_is_refused(run_id: str, tmp_path: Path) -> None
     ],
 )
 async def test_bad_candidate_of_a_step_is_named_by_its_place(
-    candidate: dict[str, str], expected: str, tmp_path: Path
+    candidate: dict[str, str], expected: str
 ) -> None:
-    text = await refusal("beam_step", {"kernel": KERNEL, "candidates": [candidate]}, tmp_path)
+    text = await refusal("beam_step", {"kernel": KERNEL, "candidates": [candidate]})
     assert expected in text

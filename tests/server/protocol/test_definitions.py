@@ -8,8 +8,7 @@ import pytest
 
 from kopt import __version__
 from kopt.server.protocol.app import TOOLS
-from support.scripted_jobs import ScriptedJobs
-from support.tool_client import ERAS, connected, serve_options
+from support.tool_client import ERAS, standing
 
 pytestmark = pytest.mark.anyio
 
@@ -25,9 +24,9 @@ CLAUDE_CODE_CUTS_AT = 4096
 """Characters of a description or of the instructions that Claude Code shows."""
 
 
-async def definitions(home: Path, mode: str = "auto", **fields: Any) -> dict[str, dict[str, Any]]:
+async def definitions(mode: str = "auto", **fields: Any) -> dict[str, dict[str, Any]]:
     """Return the tools as they go over the wire, by name."""
-    async with connected(serve_options(home, **fields), ScriptedJobs(), mode) as client:
+    async with standing(mode, **fields) as client:
         tools = (await client.list_tools()).tools
     return {
         tool.name: tool.model_dump(by_alias=True, exclude_none=True, mode="json") for tool in tools
@@ -35,13 +34,13 @@ async def definitions(home: Path, mode: str = "auto", **fields: Any) -> dict[str
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_the_nine_tools_are_offered_in_order(mode: str, tmp_path: Path) -> None:
-    assert list(await definitions(tmp_path, mode)) == NAMES
+async def test_the_nine_tools_are_offered_in_order(mode: str) -> None:
+    assert list(await definitions(mode)) == NAMES
     assert len(NAMES) == 9
 
 
-async def test_all_definitions_cost_at_most_4500_tokens(tmp_path: Path) -> None:
-    tools = await definitions(tmp_path)
+async def test_all_definitions_cost_at_most_4500_tokens() -> None:
+    tools = await definitions()
     sizes = {
         name: len(json.dumps(tool, ensure_ascii=False, separators=(",", ":")))
         for name, tool in tools.items()
@@ -52,10 +51,10 @@ async def test_all_definitions_cost_at_most_4500_tokens(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_definition_is_the_one_that_was_reviewed(name: str, tmp_path: Path) -> None:
+async def test_definition_is_the_one_that_was_reviewed(name: str) -> None:
     """Renew after a change that is meant: delete the file that is named and run this test once."""
     snapshot = SNAPSHOTS / f"{name}.json"
-    found = json.dumps((await definitions(tmp_path))[name], indent=2, ensure_ascii=False) + "\n"
+    found = json.dumps((await definitions())[name], indent=2, ensure_ascii=False) + "\n"
     if not snapshot.exists():
         snapshot.write_text(found, "utf-8")
         pytest.fail(f"wrote {snapshot}: read it, commit it, and run the test again")
@@ -70,10 +69,8 @@ def test_no_snapshot_is_left_over() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_every_argument_is_described_and_no_other_is_allowed(
-    name: str, tmp_path: Path
-) -> None:
-    schema = (await definitions(tmp_path))[name]["inputSchema"]
+async def test_every_argument_is_described_and_no_other_is_allowed(name: str) -> None:
+    schema = (await definitions())[name]["inputSchema"]
     undescribed = [
         argument for argument, field in schema["properties"].items() if not field.get("description")
     ]
@@ -84,10 +81,8 @@ async def test_every_argument_is_described_and_no_other_is_allowed(
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_description_says_what_for_and_gives_an_example_that_is_valid(
-    name: str, tmp_path: Path
-) -> None:
-    tool = (await definitions(tmp_path))[name]
+async def test_description_says_what_for_and_gives_an_example_that_is_valid(name: str) -> None:
+    tool = (await definitions())[name]
     description = tool["description"]
     assert "Use it" in description or "Call it first" in description
     assert len(description) <= CLAUDE_CODE_CUTS_AT
@@ -97,30 +92,28 @@ async def test_description_says_what_for_and_gives_an_example_that_is_valid(
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_core_tools_are_always_loaded_and_the_others_can_be_searched(
-    name: str, tmp_path: Path
-) -> None:
-    meta = (await definitions(tmp_path))[name]["_meta"]
+async def test_core_tools_are_always_loaded_and_the_others_can_be_searched(name: str) -> None:
+    meta = (await definitions())[name]["_meta"]
     meta.pop("ui", None)
     assert (meta == {"anthropic/alwaysLoad": True}) == (name in LOADED)
     assert name in LOADED or meta["anthropic/searchHint"]
 
 
-async def test_only_what_runs_nothing_is_annotated_as_read_only(tmp_path: Path) -> None:
-    tools = await definitions(tmp_path)
+async def test_only_what_runs_nothing_is_annotated_as_read_only() -> None:
+    tools = await definitions()
     read_only = {name for name, tool in tools.items() if tool["annotations"]["readOnlyHint"]}
     assert read_only == {"search_docs", "list_kernels", "job_wait"}
     assert not any(tool["annotations"]["openWorldHint"] for tool in tools.values())
 
 
-async def test_read_only_server_offers_inspection_alone(tmp_path: Path) -> None:
-    tools = await definitions(tmp_path, read_only=True)
+async def test_read_only_server_offers_inspection_alone() -> None:
+    tools = await definitions(read_only=True)
     assert set(tools) == {"search_docs", "list_kernels", "job_wait"}
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_instructions_begin_with_the_order_of_work(mode: str, tmp_path: Path) -> None:
-    async with connected(serve_options(tmp_path), ScriptedJobs(), mode) as client:
+async def test_instructions_begin_with_the_order_of_work(mode: str) -> None:
+    async with standing(mode) as client:
         instructions = client.instructions or ""
     places = [instructions.index(name) for name in ("list_kernels", *CORE[1:])]
     assert places == sorted(places)
@@ -129,16 +122,16 @@ async def test_instructions_begin_with_the_order_of_work(mode: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_every_tool_says_what_its_replies_have(name: str, tmp_path: Path) -> None:
-    schema = (await definitions(tmp_path))[name]["outputSchema"]
+async def test_every_tool_says_what_its_replies_have(name: str) -> None:
+    schema = (await definitions())[name]["outputSchema"]
     assert schema["type"] == "object"
     assert set(schema["properties"]) >= set(schema["required"])
     assert "status" in schema["required"]
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_nothing_is_advertised_that_is_never_sent(mode: str, tmp_path: Path) -> None:
-    async with connected(serve_options(tmp_path), ScriptedJobs(), mode) as client:
+async def test_nothing_is_advertised_that_is_never_sent(mode: str) -> None:
+    async with standing(mode) as client:
         told = client.server_capabilities
     assert told is not None and told.tools and told.resources and told.prompts
     assert not told.resources.subscribe
@@ -146,8 +139,8 @@ async def test_nothing_is_advertised_that_is_never_sent(mode: str, tmp_path: Pat
     assert told.completions is not None
 
 
-async def test_server_says_its_name_and_version(tmp_path: Path) -> None:
-    async with connected(serve_options(tmp_path), ScriptedJobs(), "legacy") as client:
+async def test_server_says_its_name_and_version() -> None:
+    async with standing("legacy") as client:
         info = client.server_info
     assert info is not None
     assert (info.name, info.version) == ("kopt", __version__)

@@ -14,7 +14,7 @@ from kopt.kernels.problem_loader import find_kernel, load_problems
 from kopt.tools.facts.fitting import tokens
 from support.scripted_jobs import ScriptedJobs
 from support.tiny_problem import write_tiny_problem
-from support.tool_client import ERAS, KERNEL, connected, facts_of, serve_options, text_of
+from support.tool_client import ERAS, KERNEL, connected, facts_of, serve_options, standing, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -22,25 +22,25 @@ MAX_TOKENS = 2_500
 ALL = [kernel for problem in load_problems().values() for kernel in problem.kernel_ids]
 
 
-async def listed(home: Path, mode: str = "auto", **arguments: Any) -> dict[str, Any]:
+async def listed(mode: str = "auto", **arguments: Any) -> dict[str, Any]:
     """Return the structured reply to one call."""
-    async with connected(serve_options(home), ScriptedJobs(), mode) as client:
+    async with standing(mode) as client:
         return facts_of(await client.call_tool("list_kernels", arguments))
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_all_kernels_fit_one_concise_reply(mode: str, tmp_path: Path) -> None:
-    facts = await listed(tmp_path, mode)
+async def test_all_kernels_fit_one_concise_reply(mode: str) -> None:
+    facts = await listed(mode)
     assert [row["kernel"] for row in facts["kernels"]] == ALL
     assert facts["total"] == len(ALL)
     assert tokens(facts) <= MAX_TOKENS
     assert list(facts)[-1] == "next"
 
 
-async def test_pages_cover_every_kernel_once(tmp_path: Path) -> None:
+async def test_pages_cover_every_kernel_once() -> None:
     found: list[str] = []
     while len(found) < len(ALL):
-        facts = await listed(tmp_path, limit=10, offset=len(found))
+        facts = await listed(limit=10, offset=len(found))
         found += [row["kernel"] for row in facts["kernels"]]
         assert (f"offset {len(found)}" in facts["next"]) == (len(found) < len(ALL))
     assert found == ALL
@@ -76,58 +76,55 @@ async def test_query_without_a_match_says_how_a_function_becomes_a_kernel(tmp_pa
     assert facts["kernels"] == []
     assert "kopt new model.py -o kopt_problems" in facts["own_problems"]
     assert "read=docs/problems.md" in facts["own_problems"]
-    assert "--problems" in (await listed(tmp_path, query="layer_norm"))["own_problems"]
+    assert "--problems" in (await listed(query="layer_norm"))["own_problems"]
 
 
-async def test_page_behind_the_last_one_is_refused(tmp_path: Path) -> None:
-    async with connected(serve_options(tmp_path), ScriptedJobs()) as client:
+async def test_page_behind_the_last_one_is_refused() -> None:
+    async with standing() as client:
         reply = await client.call_tool("list_kernels", {"offset": 1000})
     assert reply.is_error
     assert f"behind the last of {len(ALL)} kernels" in text_of(reply)
 
 
-async def test_query_and_target_narrow_the_list(tmp_path: Path) -> None:
-    named = await listed(tmp_path, query="SILU_and")
+async def test_query_and_target_narrow_the_list() -> None:
+    named = await listed(query="SILU_and")
     assert {row["kernel"].rpartition("_")[0] for row in named["kernels"]} == {"silu_and_mul"}
-    hopper = await listed(tmp_path, arch="sm_90a")
+    hopper = await listed(arch="sm_90a")
     assert 0 < hopper["total"] < len(ALL)
     assert hopper["floors_for"] == "H100"
 
 
-async def test_full_rows_say_bytes_and_baselines(tmp_path: Path) -> None:
-    (row, *_) = (await listed(tmp_path, query=KERNEL, detail="full"))["kernels"]
+async def test_full_rows_say_bytes_and_baselines() -> None:
+    (row, *_) = (await listed(query=KERNEL, detail="full"))["kernels"]
     assert row["total_bytes"] == 8 * 14336 * 3 * 2
     assert row["baselines"] == ["flashinfer"]
     assert row["axes"]["H"] == 14336
 
 
 @pytest.mark.parametrize("query", ["zzz", "'; DROP TABLE", ".*", "\0"])
-async def test_query_that_fits_nothing_says_how_to_go_on(query: str, tmp_path: Path) -> None:
-    facts = await listed(tmp_path, query=query)
+async def test_query_that_fits_nothing_says_how_to_go_on(query: str) -> None:
+    facts = await listed(query=query)
     assert (facts["total"], facts["kernels"]) == (0, [])
     assert "without filters" in facts["next"]
 
 
 @pytest.mark.parametrize("query", ["silu-mul", "silu_and_mul_b8xh1433x", "rmsnrm", "fused rmsnorm"])
-async def test_query_that_fits_nothing_is_answered_with_near_names(
-    query: str, tmp_path: Path
-) -> None:
-    facts = await listed(tmp_path, query=query)
+async def test_query_that_fits_nothing_is_answered_with_near_names(query: str) -> None:
+    facts = await listed(query=query)
     assert facts["total"] == 0
     assert 0 < len(facts["near"]) <= 5
     assert set(facts["near"]) <= set(ALL)
 
 
-async def test_query_beside_a_kernel_is_refused(tmp_path: Path) -> None:
-    async with connected(serve_options(tmp_path), ScriptedJobs()) as client:
+async def test_query_beside_a_kernel_is_refused() -> None:
+    async with standing() as client:
         reply = await client.call_tool("list_kernels", {"kernel": KERNEL, "query": "silu"})
     assert reply.is_error
     assert "not both" in text_of(reply)
 
 
-async def test_read_only_server_points_to_no_tool_that_it_lacks(tmp_path: Path) -> None:
-    options = serve_options(tmp_path, read_only=True)
-    async with connected(options, ScriptedJobs()) as client:
+async def test_read_only_server_points_to_no_tool_that_it_lacks() -> None:
+    async with standing(read_only=True) as client:
         for arguments in ({"kernel": KERNEL}, {"query": "silu"}):
             facts = facts_of(await client.call_tool("list_kernels", arguments))
             assert "call compile" not in facts["next"]
@@ -136,8 +133,8 @@ async def test_read_only_server_points_to_no_tool_that_it_lacks(tmp_path: Path) 
 
 @pytest.mark.slow  # every kernel
 @pytest.mark.parametrize("kernel", ALL)
-async def test_one_kernel_has_what_an_author_needs(kernel: str, tmp_path: Path) -> None:
-    facts = await listed(tmp_path, kernel=kernel)
+async def test_one_kernel_has_what_an_author_needs(kernel: str) -> None:
+    facts = await listed(kernel=kernel)
     problem, _workload = find_kernel(kernel)
     assert tokens(facts) <= MAX_TOKENS
     names = [argument.partition(":")[0] for argument in facts["arguments"]]
@@ -150,16 +147,16 @@ async def test_one_kernel_has_what_an_author_needs(kernel: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kernel", [KERNEL, "add_rmsnorm_fp4quant_sf128x4_b128xh2048"])
-async def test_full_kernel_has_the_whole_reference_source(kernel: str, tmp_path: Path) -> None:
-    facts = await listed(tmp_path, kernel=kernel, detail="full")
+async def test_full_kernel_has_the_whole_reference_source(kernel: str) -> None:
+    facts = await listed(kernel=kernel, detail="full")
     problem, _workload = find_kernel(kernel)
     reference = (problem.folder / "reference.cu").read_text("utf-8")
     assert facts["reference_source"].strip() == reference.strip()
     assert {"skeleton", "rooflines", "baselines", "workloads", "how_to_write"} <= set(facts)
 
 
-async def test_text_says_the_same_as_the_structure(tmp_path: Path) -> None:
-    async with connected(serve_options(tmp_path), ScriptedJobs()) as client:
+async def test_text_says_the_same_as_the_structure() -> None:
+    async with standing() as client:
         reply = await client.call_tool("list_kernels", {"kernel": KERNEL})
     facts = facts_of(reply)
     assert all(name in text_of(reply) for name in facts)

@@ -12,16 +12,16 @@ from kopt.tools.facts.fitting import tokens
 from support.built_docs import copy_docs
 from support.scripted_jobs import ScriptedJobs
 from support.scripted_runs import new_store
-from support.tool_client import ERAS, connected, facts_of, serve_options, text_of
+from support.tool_client import ERAS, connected, facts_of, serve_options, standing, text_of
 
 pytestmark = pytest.mark.anyio
 
 MAX_TOKENS = 1_500
 
 
-async def searched(home: Path, mode: str = "auto", **arguments: Any) -> CallToolResult:
+async def searched(home: Path, **arguments: Any) -> CallToolResult:
     """Return the reply to one search."""
-    async with connected(serve_options(home), ScriptedJobs(), mode) as client:
+    async with standing(home=home) as client:
         return await client.call_tool("search_docs", arguments)
 
 
@@ -29,7 +29,9 @@ async def searched(home: Path, mode: str = "auto", **arguments: Any) -> CallTool
 async def test_passages_are_quoted_with_their_places(
     mode: str, tmp_path: Path, shared_home: Path
 ) -> None:
-    reply = await searched(shared_home, mode, query="warp shuffle reduction")
+    options = serve_options(shared_home)
+    async with connected(options, ScriptedJobs(), mode) as client:  # the notice comes once
+        reply = await client.call_tool("search_docs", {"query": "warp shuffle reduction"})
     facts = facts_of(reply)
     assert all(hit["text"] and hit["location"] for hit in facts["hits"])
     assert 0 < len(facts["hits"]) <= 5
@@ -46,8 +48,7 @@ async def test_concise_answer_fits_a_models_context(query: str, shared_home: Pat
 
 
 async def test_read_only_server_does_not_point_to_compile(shared_home: Path) -> None:
-    options = serve_options(shared_home, read_only=True)
-    async with connected(options, ScriptedJobs()) as client:
+    async with standing(home=shared_home, read_only=True) as client:
         reply = await client.call_tool("search_docs", {"query": "vectorized loads"})
     assert facts_of(reply)["hits"]
     assert "call compile" not in facts_of(reply)["next"]
@@ -122,7 +123,7 @@ async def test_hit_says_where_it_is_from_and_under_which_licence(shared_home: Pa
 
 async def test_text_cut_short_and_further_hits_name_what_can_be_read(shared_home: Path) -> None:
     asked = {"query": "rmsnorm reduction", "kind": "problem", "max_tokens": 300}
-    async with connected(serve_options(shared_home), ScriptedJobs()) as client:
+    async with standing(home=shared_home) as client:
         facts = facts_of(await client.call_tool("search_docs", asked))
         cut = facts["hits"][0]["rest"].partition(" more: ")[2]
         named = [cut, *(line.split()[0] for line in facts.get("further", ()))]

@@ -13,7 +13,7 @@ from kopt.server.jobs.jobs import WatchedJobs
 from kopt.server.protocol.skills_extension import SKILL_URI, Skills
 from kopt.server.skill import skill_files, skill_frontmatter
 from support.scripted_jobs import ScriptedJobs
-from support.tool_client import ERAS, connected, serve_options
+from support.tool_client import ERAS, connected, serve_options, standing
 
 pytestmark = pytest.mark.anyio
 FOLDERS = ("skill://kopt", "skill://kopt/references")
@@ -46,10 +46,8 @@ async def ask(client: Client, method: str, **params: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_the_skill_is_listed_with_frontmatter_and_every_file(
-    mode: str, tmp_path: Path
-) -> None:
-    async with connected(serve_options(tmp_path), ScriptedJobs(), mode) as client:
+async def test_the_skill_is_listed_with_frontmatter_and_every_file(mode: str) -> None:
+    async with standing(mode) as client:
         (entry,) = (await ask(client, "skills/list"))["skills"]
         got = (await ask(client, "skills/get", uri=SKILL_URI))["skill"]
     assert entry == got
@@ -58,17 +56,15 @@ async def test_the_skill_is_listed_with_frontmatter_and_every_file(
     assert uris == [f"skill://kopt/{name}" for name in skill_files()]
 
 
-async def test_the_extension_is_declared_with_its_setting_inline(tmp_path: Path) -> None:
-    async with connected(serve_options(tmp_path), ScriptedJobs()) as client:
+async def test_the_extension_is_declared_with_its_setting_inline() -> None:
+    async with standing() as client:
         declared = (client.server_capabilities.extensions or {})[Skills.identifier]
     assert declared == {"directoryRead": True}
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_what_is_read_has_the_digest_and_size_that_were_told(
-    mode: str, tmp_path: Path
-) -> None:
-    async with connected(serve_options(tmp_path), ScriptedJobs(), mode) as client:
+async def test_what_is_read_has_the_digest_and_size_that_were_told(mode: str) -> None:
+    async with standing(mode) as client:
         (entry,) = (await ask(client, "skills/list"))["skills"]
         for told in entry["resources"]:
             (content,) = (await client.read_resource(told["uri"])).contents
@@ -79,8 +75,8 @@ async def test_what_is_read_has_the_digest_and_size_that_were_told(
             assert told["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
-async def test_the_resource_of_the_skill_has_its_name_and_description(tmp_path: Path) -> None:
-    async with connected(serve_options(tmp_path), ScriptedJobs()) as client:
+async def test_the_resource_of_the_skill_has_its_name_and_description() -> None:
+    async with standing() as client:
         listed = {str(one.uri): one for one in (await client.list_resources()).resources}
     skill = listed[SKILL_URI]
     assert (skill.name, skill.description) == ("kopt", skill_frontmatter()["description"])
@@ -90,9 +86,9 @@ async def test_the_resource_of_the_skill_has_its_name_and_description(tmp_path: 
 
 @pytest.mark.parametrize(("mode", "is_cacheable"), [("auto", True), ("legacy", False)])
 async def test_results_say_how_long_they_may_be_kept_where_the_protocol_has_that(
-    mode: str, is_cacheable: bool, tmp_path: Path
+    mode: str, is_cacheable: bool
 ) -> None:
-    async with connected(serve_options(tmp_path), ScriptedJobs(), mode) as client:
+    async with standing(mode) as client:
         listed = await ask(client, "skills/list")
         got = await ask(client, "skills/get", uri=SKILL_URI)
     for result in (listed, got):
@@ -101,8 +97,8 @@ async def test_results_say_how_long_they_may_be_kept_where_the_protocol_has_that
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_folders_list_their_own_children_alone(mode: str, tmp_path: Path) -> None:
-    async with connected(serve_options(tmp_path), ScriptedJobs(), mode) as client:
+async def test_folders_list_their_own_children_alone(mode: str) -> None:
+    async with standing(mode) as client:
         rows = {
             folder: (await ask(client, "resources/directory/read", uri=folder))["resources"]
             for folder in FOLDERS
@@ -132,9 +128,9 @@ async def test_folders_list_their_own_children_alone(mode: str, tmp_path: Path) 
     ],
 )
 async def test_what_is_not_there_is_an_error_of_the_parameters(
-    mode: str, method: str, params: dict[str, str], said: str, tmp_path: Path
+    mode: str, method: str, params: dict[str, str], said: str
 ) -> None:
-    async with connected(serve_options(tmp_path), ScriptedJobs(), mode) as client:
+    async with standing(mode) as client:
         with pytest.raises(MCPError) as caught:
             await ask(client, method, **params)
     if mode == "auto" or method != "resources/read":

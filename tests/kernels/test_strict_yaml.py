@@ -1,8 +1,12 @@
 """The strict YAML subset: what scalars mean, what is refused, and where."""
 
-import pytest
+import random
+from importlib.resources import files
 
-from kopt.kernels.strict_yaml import Mapping, Scalar, YamlError, load_yaml
+import pytest
+import yaml
+
+from kopt.kernels.strict_yaml import Mapping, Node, Scalar, YamlError, load_yaml
 
 
 @pytest.mark.parametrize(
@@ -79,3 +83,52 @@ def test_text_outside_the_subset_is_refused_with_its_line(
         load_yaml(text, first_line=10)
     assert message in str(caught.value)
     assert caught.value.line == line
+
+
+_PIECES = [
+    *" \n:-,[]{}#&*!|>'\"%@~\t?",
+    "\n  ",
+    "- ",
+    ": ",
+    "---\n",
+    "? ",
+    "\r\n",
+    "a:1",
+    "{a:}",
+    "|2\n",
+]
+
+
+def _changed(text: str, draw: random.Random) -> str:
+    """Return some lines of `text` with a few characters put in, taken out or moved."""
+    lines = text.splitlines(keepends=True)
+    first = draw.randrange(len(lines))
+    some = "".join(lines[first : first + draw.randrange(1, 14)])
+    for _ in range(draw.randrange(4)):
+        at, to = draw.randrange(len(some) + 1), draw.randrange(len(some) + 1)
+        put = draw.choice([draw.choice(_PIECES), some[to : to + 8], ""])
+        some = some[:at] + put + some[at + draw.choice([0, 0, 3]) :]
+    return some
+
+
+def _read(text: str) -> Node | tuple[str, int]:
+    try:
+        return load_yaml(text)
+    except YamlError as error:
+        return str(error), error.line
+
+
+@pytest.mark.skipif(not yaml.__with_libyaml__, reason="this PyYAML was built without libyaml")
+def test_trees_and_refusals_are_the_same_without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(3)
+    problems = files("kopt.kernels") / "problems"
+    texts = [
+        (problems / name / "problem.yaml").read_text("utf-8")
+        for name in ("silu_and_mul", "attention_decode", "merge_state")
+    ]
+    texts = [_changed(draw.choice(texts), draw) for _ in range(500)]
+    fast = [_read(text) for text in texts]
+    monkeypatch.delattr(yaml, "CSafeLoader")
+    for text, found in zip(texts, fast, strict=True):
+        assert found == _read(text), text
+    assert 100 < sum(isinstance(found, Mapping) for found in fast) < 400

@@ -10,7 +10,7 @@ from kopt.kernels.plan import Argument, Launch
 from kopt.kernels.status import Status
 from kopt.tools.sim.program import build_program
 from kopt.tools.sim.program_facts import SimProgram
-from support.sim_run import Sim, SimCase, line_of
+from support.sim_run import Sim, SimCase, int32, line_of
 
 KERNEL = 'extern "C" __global__ void k'
 
@@ -157,33 +157,40 @@ def test_shared_memory_of_every_form(sim: Sim, seed: int) -> None:
     np.testing.assert_array_equal(values, expected)
 
 
-@pytest.mark.parametrize(
-    "name", ["file_scope", "vectors", "pairs", "matrix", "own", "partial", "dynamic_smem"]
-)
+BEYOND = {
+    "file_scope": "file_scope[32]",
+    "vectors": "vectors[32].x",
+    "pairs": "((char*)pairs)[256]",
+    "matrix": "matrix[2][0]",
+    "own": "pool<int, 32>()[32]",
+    "dynamic_smem": "deep::er::bytes[160]",
+    "partial": "",  # within sum_of_block
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
 def test_each_form_of_shared_memory_ends_where_it_ends(sim: Sim, name: str) -> None:
-    access = {
-        "file_scope": "file_scope[32]",
-        "vectors": "vectors[32].x",
-        "pairs": "((char*)pairs)[256]",
-        "matrix": "matrix[2][0]",
-        "own": "(pool<int, 32>()[32])",
-        "dynamic_smem": "deep::er::bytes[160]",
-    }.get(name)
-    source = SHARED_FORMS.replace("// more", "")
-    if access is None:
-        source = source.replace("partial[threadIdx.x] = v;", "partial[threadIdx.x + 1] = v;")
-    else:
-        source = source.replace(
-            "float v = file_scope[o]", f"{access} = 1;\nfloat v = file_scope[o]"
-        )
-    out = Argument(kind="tensor", name="out")
+    # One program has all accesses, and its argument names the one that is made.
+    order = list(BEYOND)
+    cases = "".join(
+        f"case {order.index(at)}: {one} = 1; break;\n" for at, one in BEYOND.items() if one
+    )
+    source = SHARED_FORMS.replace("(float v)", "(float v, int beyond = 0)")
+    for before, after in (
+        ("partial[threadIdx.x] = v", "partial[threadIdx.x + beyond] = v"),
+        ("sum_of_block(1.0f)", f"sum_of_block(1.0f, which == {order.index('partial')})"),
+        ("void k(float* out)", "void k(float* out, int which)"),
+        ("float v = file_scope", f"switch (which) {{\n{cases}}}\nfloat v = file_scope"),
+    ):
+        source = source.replace(before, after)
+    arguments = (Argument(kind="tensor", name="out"), int32("which", order.index(name)))
     launch = Launch(
-        kernel="k", grid=(1, 1, 1), block=(32, 1, 1), dynamic_smem_bytes=160, arguments=(out,)
+        kernel="k", grid=(1, 1, 1), block=(32, 1, 1), dynamic_smem_bytes=160, arguments=arguments
     )
     case = SimCase(source, outputs={"out": np.zeros(32, np.float32)}, launches=(launch,))
     found = sim.fault(case, Status.OUT_OF_BOUNDS)
     assert f"`{name}`" in found.message
-    assert found.line is not None
+    assert found.line == line_of(source, f"{BEYOND[name] or 'partial[threadIdx.x + beyond]'} = ")
 
 
 def test_shared_arrays_of_one_name_in_two_scopes_are_called_by_it(sim: Sim) -> None:

@@ -9,7 +9,7 @@ from kopt.config.settings import Settings
 from kopt.kernels.source_macros import asks_the_compiler
 from kopt.kernels.status import Status
 from kopt.tools.sim.branches import choose_branches
-from support.sim_run import Sim, SimCase
+from support.sim_run import Sim, SimCase, int32
 
 KERNEL = 'extern "C" __global__ void k(int* out)'
 
@@ -21,24 +21,36 @@ def _value(sim: Sim, before: str, value: str = "value") -> int:
     return int(out[0])
 
 
-@pytest.mark.parametrize(
-    ("condition", "value"),
-    [
-        ("ifdef NOBODY_DEFINES_THIS", 2),
-        ("ifndef NOBODY_DEFINES_THIS", 1),
-        ("if NOBODY_DEFINES_THIS > 1", 2),
-        ("ifdef FLT_MAX", 2),  # the simulator's own headers have it
-        ("ifdef CUDA_VERSION", 2),
-        ("if __CUDA_ARCH__ == 1000", 1),
-        ("ifdef __CUDACC__", 1),
-        ("if defined(_MSC_VER) || defined(__HIPCC__)", 2),
-        ("if CUDART_VERSION < 12000\nconstexpr int value = 3;\n#elif __cplusplus >= 202002L", 1),
-        ("if 0\ndon't\n#elif 1 /* a\ncomment */", 1),
-    ],
-)
-def test_a_condition_is_what_nvcc_says(sim: Sim, condition: str, value: int) -> None:
-    branches = f"#{condition}\nconstexpr int value = 1;\n#else\nconstexpr int value = 2;\n#endif"
-    assert _value(sim, branches) == value
+CONDITIONS = {
+    "ifdef NOBODY_DEFINES_THIS": 2,
+    "ifndef NOBODY_DEFINES_THIS": 1,
+    "if NOBODY_DEFINES_THIS > 1": 2,
+    "ifdef FLT_MAX": 2,  # the simulator's own headers have it
+    "ifdef CUDA_VERSION": 2,
+    "if __CUDA_ARCH__ == 1000": 1,
+    "ifdef __CUDACC__": 1,
+    "if defined(_MSC_VER) || defined(__HIPCC__)": 2,
+    "if CUDART_VERSION < 12000\ncase N: v = 3;\n#elif __cplusplus >= 202002L": 1,
+    "if 0\ndon't\n#elif 1 /* a\ncomment */": 1,
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_condition_is_what_nvcc_says(sim: Sim, condition: str) -> None:
+    # One program has all conditions: nvcc's preprocessor and g++ see it once.
+    cases = "".join(
+        f"#{one}\ncase N: v = 1; break;\n#else\ncase N: v = 2; break;\n#endif\n".replace(
+            "case N", f"case {number}"
+        )
+        for number, one in enumerate(CONDITIONS)
+    )
+    case = SimCase(
+        f'extern "C" __global__ void k(int* out, int which) {{ int v = 0;\nswitch (which) {{\n'
+        f"{cases}}}\nout[threadIdx.x] = v; }}",
+        outputs={"out": np.zeros(32, np.int32)},
+        scalars=(int32("which", list(CONDITIONS).index(condition)),),
+    )
+    assert set(sim.outputs(case)["out"].tolist()) == {CONDITIONS[condition]}
 
 
 def test_branches_may_nest_and_define(sim: Sim) -> None:

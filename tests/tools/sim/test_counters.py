@@ -22,22 +22,25 @@ def _counters(sim: Sim, body: str, blocks: int = 1, block: int = 32) -> Executio
     return found
 
 
-@pytest.mark.parametrize(
-    ("index", "sectors", "ideal"),
-    [
-        ("t", 4, 4),
-        ("t * 8", 32, 4),
-        ("0", 1, 1),
-        ("t / 2", 2, 2),
-        ("31 - t", 4, 4),
-        ("t + 1", 5, 4),
-        ("t * 2", 8, 4),
-    ],
-)
-def test_sectors_of_a_warp_wide_load(sim: Sim, index: str, sectors: int, ideal: int) -> None:
-    traffic = _counters(sim, f"out[t] = in[{index}];").traffic
-    assert traffic["in"].sectors_per_request == sectors
-    assert traffic["in"].ideal_sectors_per_request == ideal
+SECTORS = {  # of the load with an index: how many, and how many without gaps
+    "t": (4, 4),
+    "t * 8": (32, 4),
+    "0": (1, 1),
+    "t / 2": (2, 2),
+    "31 - t": (4, 4),
+    "t + 1": (5, 4),
+    "t * 2": (8, 4),
+}
+
+
+@pytest.mark.parametrize("index", SECTORS)
+def test_sectors_of_a_warp_wide_load(sim: Sim, index: str) -> None:
+    # One program has all loads: the number of blocks, of which the first works, says which is made.
+    loads = "".join(f"case {n}: out[t] = in[{one}]; break; " for n, one in enumerate(SECTORS, 1))
+    body = f"if (blockIdx.x == 0) switch (gridDim.x) {{ {loads} }}"
+    traffic = _counters(sim, body, blocks=list(SECTORS).index(index) + 1).traffic
+    found = (traffic["in"].sectors_per_request, traffic["in"].ideal_sectors_per_request)
+    assert found == SECTORS[index]
     assert traffic["out"].sectors_per_request == 4
 
 

@@ -5,40 +5,46 @@ import pytest
 
 from kopt.kernels.plan import Scratch
 from kopt.kernels.status import Status
-from support.sim_run import Sim, SimCase
+from support.sim_run import Sim, SimCase, int32
 
 KERNEL = 'extern "C" __global__ void k'
 
 WAIT = (
     KERNEL
-    + """(int* out, unsigned* count) {
+    + """(int* out, unsigned* count, int which) {
       if (blockIdx.x == 1) { out[1] = 7; __threadfence(); POST; return; }
-      WAIT
+      while (LOAD == 0) {}
+      FENCE
       out[0] = out[1];  // read
     }"""
 )
+FENCES = ("", "__threadfence();", "__syncthreads();", "__syncwarp(1);", "__threadfence_block();")
+VOLATILE, ATOMIC = "*(volatile unsigned*)count", "atomicAdd(count, 0u)"
 
 
 @pytest.mark.parametrize(
-    ("wait", "status"),
+    ("load", "fence", "status"),
     [
-        ("while (*(volatile unsigned*)count == 0) {} __threadfence();", Status.PASSED),
-        ("while (*(volatile unsigned*)count == 0) {}", Status.DATA_RACE),
-        ("while (*(volatile unsigned*)count == 0) {} __syncthreads();", Status.DATA_RACE),
-        ("while (atomicAdd(count, 0u) == 0) {} __threadfence();", Status.PASSED),
-        ("while (atomicAdd(count, 0u) == 0) {} __syncthreads();", Status.PASSED),
-        ("while (atomicAdd(count, 0u) == 0) {} __syncwarp(1);", Status.PASSED),
-        ("while (atomicAdd(count, 0u) == 0) {}", Status.DATA_RACE),
-        ("while (atomicAdd(count, 0u) == 0) {} __threadfence_block();", Status.DATA_RACE),
+        (VOLATILE, "__threadfence();", Status.PASSED),
+        (VOLATILE, "", Status.DATA_RACE),
+        (VOLATILE, "__syncthreads();", Status.DATA_RACE),
+        (ATOMIC, "__threadfence();", Status.PASSED),
+        (ATOMIC, "__syncthreads();", Status.PASSED),
+        (ATOMIC, "__syncwarp(1);", Status.PASSED),
+        (ATOMIC, "", Status.DATA_RACE),
+        (ATOMIC, "__threadfence_block();", Status.DATA_RACE),
     ],
 )
 @pytest.mark.parametrize("post", ["atomicExch(count, 1u)", "*(volatile unsigned*)count = 1"])
 def test_what_a_flag_stands_for_is_read_behind_a_fence(
-    sim: Sim, wait: str, status: Status, post: str
+    sim: Sim, load: str, fence: str, status: Status, post: str
 ) -> None:
+    # One program for each load and post: its argument names the fence.
+    fences = " ".join(f"if (which == {n}) {{ {one} }}" for n, one in enumerate(FENCES))
     case = SimCase(
-        WAIT.replace("POST", post).replace("WAIT", wait),
+        WAIT.replace("POST", post).replace("LOAD", load).replace("FENCE", fences),
         outputs={"out": np.zeros(2, np.int32)},
+        scalars=(int32("which", FENCES.index(fence)),),
         scratch=(Scratch(name="count", dtype="uint32", shape=(1,), init="zero"),),
         grid=(2, 1, 1),
         block=(1, 1, 1),

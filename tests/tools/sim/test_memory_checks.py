@@ -1,5 +1,6 @@
 """Bounds, alignment, roles and initialisation of every kind of memory, by the byte."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from kopt.kernels.plan import Scratch
 from kopt.kernels.status import Status
-from support.sim_run import Sim, SimCase, line_of
+from support.sim_run import Sim, SimCase, int32, line_of
 
 KERNEL = 'extern "C" __global__ void k'
 SIZE = 64
@@ -40,50 +41,71 @@ def _case(access: str) -> SimCase:
     )
 
 
-@pytest.mark.parametrize("name", ["in", "out", "both", "tmp", "fixed", "dynamic"])
-def test_one_byte_beyond_either_end_is_out_of_bounds(sim: Sim, name: str) -> None:
+def _one_of(accesses: Sequence[str], chosen: str) -> SimCase:
+    """Return a program with all `accesses`, built once, whose argument names the one it makes."""
+    cases = "".join(f"\ncase {n}: {access}; break;" for n, access in enumerate(accesses))
+    case = _case(f"switch (which) {{{cases}\n}}")
+    source = case.source.replace("char* tmp)", "char* tmp, int which)")
+    return replace(case, source=source, scalars=(int32("which", accesses.index(chosen)),))
+
+
+BEYOND = {
+    f"both[0] = {name}[{index}]": (name, index)
+    for name in ("in", "out", "both", "tmp", "fixed", "dynamic")
+    for index in (-1, SIZE)
+}
+
+
+@pytest.mark.parametrize("access", BEYOND)
+def test_one_byte_beyond_either_end_is_out_of_bounds(sim: Sim, access: str) -> None:
+    name, index = BEYOND[access]
     reported = "dynamic_smem" if name == "dynamic" else name
-    for index in (-1, SIZE):
-        case = _case(f"both[0] = {name}[{index}]")
-        found = sim.fault(case, Status.OUT_OF_BOUNDS)
-        assert f"load of `{reported}` at byte {index} of {SIZE}" in found.message
-        assert "thread (5, 0, 0)" in found.message
-        assert found.line == line_of(case.source, "both[0] =")
+    case = _one_of(tuple(BEYOND), access)
+    found = sim.fault(case, Status.OUT_OF_BOUNDS)
+    assert f"load of `{reported}` at byte {index} of {SIZE}" in found.message
+    assert "thread (5, 0, 0)" in found.message
+    assert found.line == line_of(case.source, access)
 
 
-def test_accesses_that_straddle_the_end_or_are_far_away_are_found(sim: Sim) -> None:
-    for access in (
-        "*(short*)(out + 63) = 1",
-        "*(int4*)(out + 56) = make_int4(1, 1, 1, 1)",
-        "out[1 << 30] = 1",
-        "out[-(1ll << 31)] = 1",
-        "out[1ll << 40] = 1",
-        "*(char*)64 = 1",
-        "memset(out + 60, 0, 5)",
-        "memcpy(out, in + 32, 33)",
-        "memmove(dynamic + 1, dynamic, 64)",
-        "memset(out + 64, 0, 1 + in[0])",
-        "memcpy(out, in + 64, 1 + in[0])",
-        "memmove(out + 64, in, 1 + in[0])",
-        "atomicAdd((int*)(out + 64), 1)",
-    ):
-        assert sim.execute(_case(access)).status is Status.OUT_OF_BOUNDS, access
-
-
-@pytest.mark.parametrize(
-    "access",
-    [
-        "*(int*)(out + 2) = 1",
-        "*(float4*)(fixed + 8) = make_float4(1, 1, 1, 1)",
-        "both[0] = *(const short*)(in + 1)",
-        "both[0] = ((const int2*)(in + 2))->y",
-        "atomicAdd((int*)(both + 2), 1)",
-        "*(double*)(dynamic + 4 * gridDim.x) = 1",
-    ],
+FAR = (
+    "*(short*)(out + 63) = 1",
+    "*(int4*)(out + 56) = make_int4(1, 1, 1, 1)",
+    "out[1 << 30] = 1",
+    "out[-(1ll << 31)] = 1",
+    "out[1ll << 40] = 1",
+    "*(char*)64 = 1",
+    "memset(out + 60, 0, 5)",
+    "memcpy(out, in + 32, 33)",
+    "memmove(dynamic + 1, dynamic, 64)",
+    "memset(out + 64, 0, 1 + in[0])",
+    "memcpy(out, in + 64, 1 + in[0])",
+    "memmove(out + 64, in, 1 + in[0])",
+    "atomicAdd((int*)(out + 64), 1)",
 )
+
+
+@pytest.mark.parametrize("access", FAR)
+def test_accesses_that_straddle_the_end_or_are_far_away_are_found(sim: Sim, access: str) -> None:
+    case = _one_of(FAR, access)
+    found = sim.fault(case, Status.OUT_OF_BOUNDS)
+    assert found.line == line_of(case.source, access)
+
+
+MISALIGNED = (
+    "*(int*)(out + 2) = 1",
+    "*(float4*)(fixed + 8) = make_float4(1, 1, 1, 1)",
+    "both[0] = *(const short*)(in + 1)",
+    "both[0] = ((const int2*)(in + 2))->y",
+    "atomicAdd((int*)(both + 2), 1)",
+    "*(double*)(dynamic + 4 * gridDim.x) = 1",
+)
+
+
+@pytest.mark.parametrize("access", MISALIGNED)
 def test_misaligned_accesses_are_found(sim: Sim, access: str) -> None:
-    found = sim.fault(_case(access), Status.MISALIGNED)
-    assert found.line == line_of(SOURCE, "ACCESS")
+    case = _one_of(MISALIGNED, access)
+    found = sim.fault(case, Status.MISALIGNED)
+    assert found.line == line_of(case.source, access)
 
 
 def test_inputs_are_read_only(sim: Sim) -> None:

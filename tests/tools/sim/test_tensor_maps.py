@@ -12,17 +12,17 @@ ROWS, COLUMNS = 24, 40
 TILE = """#include <kopt/bulk_copy.cuh>
 extern "C" __global__ void k(const __grid_constant__ CUtensorMap in_map,
                              const __grid_constant__ CUtensorMap back_map,
-                             float* out, int x, int y) {
+                             float* out, int x, int y, int size) {
   extern __shared__ __align__(1024) float tile[];
   __shared__ kopt::mbarrier_t full;
   if (threadIdx.x == 0) {
     kopt::mbarrier_init(&full, 1);
-    kopt::mbarrier_arrive_expect_tx(&full, SIZE * 4);
+    kopt::mbarrier_arrive_expect_tx(&full, size * 4);
     kopt::tma_load_2d(tile, &in_map, &full, x, y);
   }
   __syncthreads();
   kopt::mbarrier_wait_parity(&full, 0);
-  for (int i = threadIdx.x; i < SIZE; i += 32) out[i] = tile[i];
+  for (int i = threadIdx.x; i < size; i += 32) out[i] = tile[i];
   __syncthreads();
   if (threadIdx.x == 0) {
     kopt::tma_store_2d(&back_map, tile, x, y);
@@ -71,7 +71,7 @@ def test_tiles_of_a_tensor_map_equal_a_numpy_model(
 
     numbers = tuple(
         Argument(kind="int32", name=name, value=value)
-        for name, value in (("x", start[1]), ("y", start[0]))
+        for name, value in (("x", start[1]), ("y", start[0]), ("size", rows * columns))
     )
     maps = (describe("in_map", "in"), describe("back_map", "back"))
     arguments = (
@@ -94,7 +94,6 @@ def test_tiles_of_a_tensor_map_equal_a_numpy_model(
                 arguments=arguments,
             ),
         ),
-        defines={"SIZE": rows * columns},
     )
     outcome = sim.execute(case)
     assert outcome.status is Status.PASSED, outcome.diagnostics

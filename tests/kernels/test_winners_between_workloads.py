@@ -68,9 +68,9 @@ def rows_of(shipped: Problem, winner: ShippedKernel) -> tuple[int, ...]:
         shape = make_workload(shipped, _variable_axes(shipped, winner, rows))
         return claims(header, shipped, shape.axes)
 
-    claimed = [rows for rows in range(1, MOST_ROWS + 1) if is_claimed(rows)]
-    ends = {claimed[0], claimed[-1]} - {1, MOST_ROWS}
-    return tuple(sorted(ends | (set(ROWS) & set(claimed))))
+    counts = range(1, MOST_ROWS + 1)
+    ends = {next(filter(is_claimed, counts)), next(filter(is_claimed, reversed(counts)))}
+    return tuple(sorted((ends - {1, MOST_ROWS}) | set(filter(is_claimed, ROWS))))
 
 
 def _at_rows(shipped: Problem, winner: ShippedKernel, rows: int, folder: Path) -> Case:

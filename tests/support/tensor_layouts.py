@@ -66,24 +66,24 @@ class TensorLayout:
             return lines * item // 16 * 128, 128
         return depth * self.swizzle, 8 * self.swizzle
 
-    def cell(self, line: int, k: int, extent: tuple[int, int, int]) -> tuple[int, int]:
-        """Return where the 16 bytes with an element begin, and which of theirs it is."""
+    def cells(self, line: Array, k: Array, extent: tuple[int, int, int]) -> tuple[Array, Array]:
+        """Return where the 16 bytes with each element begin, and which of theirs it is."""
         item = extent[2]
         leading, stride = self.strides(*extent)
         each, wide = 16 // item, self.swizzle // 16
         along, across = (line, k) if self.transposed else (k, line)
         unit, element = divmod(along, each)
-        unit += 0 if self.transposed else 2 * self.step
+        unit = unit + (0 if self.transposed else 2 * self.step)
         eight, row = divmod(across, 8)
         if self.transposed and self.swizzle == 16:
-            first, unit = unit * stride + eight * leading, 0
+            first, unit = unit * stride + eight * leading, 0 * unit
         elif self.transposed:
             first, unit = unit // wide * leading + eight * stride, unit % wide
         elif self.swizzle == 16:
-            first, unit = eight * stride + unit * leading, 0
+            first, unit = eight * stride + unit * leading, 0 * unit
         else:
             first = eight * stride
-        turned = unit ^ (row * self.swizzle // 128) if wide > 1 else 0
+        turned = unit ^ (row * self.swizzle // 128) if wide > 1 else 0 * unit
         return first + row * self.swizzle + turned * 16, element
 
     def descriptor(self, extent: tuple[int, int, int]) -> int:
@@ -103,13 +103,14 @@ def image_of(codes: Array, bits: int, layout: TensorLayout) -> Array:
     lines, depth = codes.shape
     extent = lines, depth, max(bits, 8) // 8
     image = np.zeros(PLACE_BYTES, np.uint8)
-    for line in range(lines):
-        for k in range(depth):
-            first, element = layout.cell(line, k, extent)
-            place = first + layout.begin * 128
-            whole = int.from_bytes(image[place : place + 16].tobytes(), "little")
-            whole |= int(codes[line, k]) << bits * element
-            image[place : place + 16] = np.frombuffer(whole.to_bytes(16, "little"), np.uint8)
+    line: Array = np.arange(lines, dtype=np.int64)[:, np.newaxis]
+    k: Array = np.arange(depth, dtype=np.int64)[np.newaxis]
+    first, element = layout.cells(line, k, extent)
+    byte, shift = divmod(bits * element, 8)
+    shifted = codes.astype(np.uint64) << shift.astype(np.uint64)
+    for beyond in range(-(-(bits + 7) // 8)):
+        part = (shifted >> np.uint64(8 * beyond) & np.uint64(255)).astype(np.uint8)
+        np.bitwise_or.at(image, first + layout.begin * 128 + byte + beyond, part)
     return image
 
 

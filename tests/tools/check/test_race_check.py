@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from select import select
 
 import pytest
 
@@ -181,8 +182,7 @@ class _Patient(NumpyDevice):
     def execute(self, request: ExecutionRequest) -> ExecutionOutcome:
         """Wait for the end."""
         assert self.stop is not None
-        while not self.stop.is_set:
-            pass
+        select([self.stop], [], [])
         raise InfraError("the simulator was told to stop")
 
 

@@ -116,6 +116,7 @@ def test_what_a_step_raises_is_the_reason_of_its_row(error: Exception, reason: s
     assert (ended.outcome, ended.reason) == ("failed", reason)
 
 
+@pytest.mark.slow  # a check on the simulator for each
 @pytest.mark.parametrize(("spoilt", "outcome"), [(False, "passed"), (True, "failed")])
 def test_a_kernel_is_judged_by_a_check(spoilt: bool, outcome: str, trial: Trial) -> None:
     (trial.output / "problems").mkdir(parents=True)

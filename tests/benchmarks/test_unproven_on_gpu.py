@@ -57,6 +57,7 @@ def _double(request: ExecutionRequest, outputs: Arrays) -> None:
         output[:] = 2 * output
 
 
+@pytest.mark.slow  # every unproven kernel
 def test_each_kernel_is_checked_and_timed_against_the_reference(
     problem: Problem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,6 +61,7 @@ def _copy_problem(name: str, into: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow  # every kernel
 def test_every_reference_kernel_is_timed_against_every_baseline(kopt: Kopt, script: Script) -> None:
     requests = script(_slower)
     ending = kopt("bench", "--all", "--json")

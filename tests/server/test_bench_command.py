@@ -253,6 +253,7 @@ def test_times_are_called_cold_only_where_the_sets_overflow_the_l2(
     assert "cold" not in text
 
 
+@pytest.mark.slow  # a whole benchmark
 def test_an_estimate_has_no_spread(kopt: Kopt) -> None:
     text = kopt("bench", REFERENCE, "--device", "sim", "--detail", "full").stdout
     row = next(line for line in text.splitlines() if line.startswith("candidate"))

@@ -163,6 +163,7 @@ def test_a_tune_value_that_a_variant_leaves_open_is_taken(kopt: Kopt) -> None:
     assert kopt("compile", sample, *words).code == ExitCode.PASSED
 
 
+@pytest.mark.slow  # compiles each way
 def test_tune_values_may_come_in_one_option_or_in_several(kopt: Kopt, reference: Path) -> None:
     together = kopt("compile", reference, "--tune", "BLOCK=128", "--json").document
     apart = kopt("compile", reference, "--tune", "BLOCK=128", "--tune", "BLOK=1")
@@ -222,6 +223,7 @@ def test_any_other_failing_system_call_is_a_bug() -> None:
     assert failure_of(OSError(errno.EBADF, "Bad file descriptor")).code == ExitCode.BUG
 
 
+@pytest.mark.slow  # a process for each
 @pytest.mark.parametrize("words", [("list",), ("list", "--json"), ("--help",)])
 def test_a_full_disk_below_stdout_is_one_line_on_stderr(tmp_path: Path, words: list[str]) -> None:
     with Path("/dev/full").open("w") as full:

@@ -174,6 +174,7 @@ def test_a_shell_is_given_a_script_that_asks_kopt(kopt: Kopt, shell: str) -> Non
     assert f"_KOPT_COMPLETE={shell}_complete" in ending.stdout
 
 
+@pytest.mark.slow  # a process for each question
 def test_a_shell_that_asks_is_told_what_fits() -> None:
     asked = {"_KOPT_COMPLETE": "bash_complete", "COMP_WORDS": "kopt ru", "COMP_CWORD": "1"}
     run = subprocess.run(

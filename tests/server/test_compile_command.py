@@ -7,12 +7,15 @@ import pytest
 from kopt.kernels.problem_loader import load_problems
 from kopt.server.exits import ExitCode
 from support.command_line import Kopt
+from support.quick_cases import first_quick
 
 PROBLEMS = Path(__file__).parents[2] / "kernels" / "problems"
 SILU = PROBLEMS / "silu_and_mul" / "reference.cu"
 
 
-@pytest.mark.parametrize("archs", ["--arch sm_100a,sm_90a", "--arch sm_100a --arch sm_90a"])
+@pytest.mark.parametrize(
+    "archs", first_quick(["--arch sm_100a,sm_90a", "--arch sm_100a --arch sm_90a"], 1)
+)
 def test_architectures_stand_below_each_other_in_one_table(kopt: Kopt, archs: str) -> None:
     ending = kopt("compile", SILU, *archs.split())
     rows = [line for line in ending.stdout.splitlines() if line.startswith("  ") and " sm_" in line]
@@ -54,7 +57,7 @@ def test_a_compile_error_shows_its_line_and_what_to_do(kopt: Kopt, tmp_path: Pat
     assert "What to do:" in ending.stdout
 
 
-@pytest.mark.parametrize("problem", ["add_rmsnorm_fp4quant", "rope_quantize_fp8"])
+@pytest.mark.parametrize("problem", first_quick(["add_rmsnorm_fp4quant", "rope_quantize_fp8"], 1))
 def test_the_skeleton_of_show_compiles(kopt: Kopt, tmp_path: Path, problem: str) -> None:
     kernel = load_problems()[problem].kernel_ids[0]
     mine = tmp_path / "mine.cu"

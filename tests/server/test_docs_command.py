@@ -161,6 +161,7 @@ def test_the_sources_are_listed_with_their_size(kopt: Kopt) -> None:
     assert "headers" in kopt("docs", "sources").stdout
 
 
+@pytest.mark.slow  # makes the whole index
 def test_a_quotation_cannot_pass_for_output_of_kopt(
     kopt: Kopt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

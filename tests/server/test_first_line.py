@@ -13,6 +13,7 @@ import pytest
 from kopt.server.starting import LONG, announce
 from support.command_line import Kopt
 from support.on_terminal import OnTerminal
+from support.quick_cases import first_quick
 from support.small_silu import KERNEL, write_small_silu
 
 KOPT = Path(sys.executable).with_name("kopt")
@@ -36,7 +37,7 @@ def mine(kopt: Kopt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return source
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", first_quick(COMMANDS, 3))
 def test_command_is_heard_of_before_its_modules_are_read(kopt: Kopt, command: str) -> None:
     """Here they cannot be read at all."""
     del kopt
@@ -55,6 +56,7 @@ def test_line_is_wiped_before_the_command_writes(kopt: Kopt, mine: Path) -> None
     assert terminal.shown.startswith(began + b"\r" + b" " * len(began) + b"\r")
 
 
+@pytest.mark.slow  # two servers on a terminal
 def test_server_on_a_terminal_is_heard_of_at_once_too(kopt: Kopt, tmp_path: Path) -> None:
     del kopt
     began = b"kopt serve ..."
@@ -69,7 +71,7 @@ def test_server_on_a_terminal_is_heard_of_at_once_too(kopt: Kopt, tmp_path: Path
     assert terminal.shown.startswith(wiped + str(tmp_path).encode())
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", first_quick(COMMANDS, 3))
 def test_pipe_is_told_before_the_modules_are_read(command: str) -> None:
     told = subprocess.run(
         [sys.executable, "-P", "-c", UNREAD, command, "x"], capture_output=True, text=True

@@ -30,6 +30,7 @@ def test_the_broken_copy_ends_as_the_first_page_shows(
     assert how.split(",")[0] == "level quick on sim"
 
 
+@pytest.mark.slow  # a check of a new program
 def test_skeleton_with_its_body_filled_in_passes(
     kopt: Kopt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def problem_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow  # a whole check
 def test_the_documented_problem_passes_its_own_check(kopt: Kopt, problem_folder: Path) -> None:
     file = problem_folder / "reference.cu"
     assert kopt("check", file, "--level", "full").code == ExitCode.PASSED

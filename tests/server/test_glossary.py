@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,7 @@ def _strings(node: ast.AST) -> Iterator[str]:
             yield one.value
 
 
+@cache
 def _heads(path: Path) -> set[str]:
     """Return the texts of tuples and arguments that become heads of columns in one module."""
     tree = ast.parse(path.read_text("utf-8"))

@@ -194,6 +194,7 @@ def test_a_base_travels_from_one_home_to_another(
     assert "No evidence yet" in kopt("kb", "show").stdout
 
 
+@pytest.mark.slow  # several bases are written and read
 def test_merged_files_are_the_same_in_either_order(
     kopt: Kopt, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from support.on_terminal import OnTerminal
+from support.quick_cases import first_quick
 
 KOPT = Path(sys.executable).with_name("kopt")
 
 
-@pytest.mark.parametrize(("value", "is_plain"), [("1", True), ("", False)])
+@pytest.mark.parametrize(("value", "is_plain"), first_quick([("1", True), ("", False)], 1))
 def test_no_color_takes_bold_and_dim_away_too(tmp_path: Path, value: str, is_plain: bool) -> None:
     environment = {
         **os.environ,

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from support.command_line import Kopt
 
 REFERENCE = Path(__file__).parents[2] / "kernels" / "problems" / "silu_and_mul" / "reference.cu"
@@ -23,6 +25,7 @@ def test_a_reference_kernel_passes_and_is_profiled(kopt: Kopt) -> None:
     assert document["estimate"]["provenance"] == "estimated"
 
 
+@pytest.mark.slow  # compiles and disassembles
 def test_machine_code_of_a_line_is_shown_and_unclear_asking_is_refused(kopt: Kopt) -> None:
     shown = kopt("profile", REFERENCE, "--arch", "H100", "--sass", "26").stdout
     assert "Machine code of silu_and_mul_kernel for sm_90a, line 26" in shown

@@ -105,6 +105,7 @@ def test_commands_that_read_do_read(home: Path, mount: str, built_docs: Path) ->
     assert _below(home, mount, reads) == dict.fromkeys(reads, 0)
 
 
+@pytest.mark.slow  # a process for each
 def test_commands_that_write_say_why_they_cannot(home: Path) -> None:
     ended = _below(home, "read-only", WRITES)
     assert set(ended.values()) <= {2, 3} and ended[WRITES[0]] == 3

@@ -15,6 +15,7 @@ from kopt.server import session
 from kopt.server.exits import ExitCode
 from support.command_line import Kopt
 from support.populations import failed, passed
+from support.quick_cases import first_quick
 from support.recorded_evaluator import RecordedEvaluator
 from support.scripted_steps import no_kernels
 from support.shared_caches import share_caches
@@ -106,7 +107,7 @@ def test_a_run_without_winner_ends_with_1_and_says_why(kopt: Kopt, script: Scrip
     assert "incorrect: row 3 is wrong" in ending.stdout
 
 
-@pytest.mark.parametrize("asked", [(), ("--no-models",)])
+@pytest.mark.parametrize("asked", first_quick([((),), (("--no-models",),)], 1))
 def test_ctrl_c_says_how_to_go_on_and_resuming_finishes(
     kopt: Kopt, script: Script, asked: tuple[str, ...]
 ) -> None:
@@ -166,6 +167,7 @@ def test_runs_lists_newest_first_and_shows_one(kopt: Kopt, script: Script) -> No
     assert kopt("runs", "show", first, "--json").document["run"] == first
 
 
+@pytest.mark.slow  # a whole run
 @pytest.mark.parametrize("columns", [40, 80])
 def test_narrow_terminal_folds_tables_and_keeps_the_ids_of_runs_whole(
     kopt: Kopt, script: Script, monkeypatch: pytest.MonkeyPatch, columns: int
@@ -231,6 +233,7 @@ def test_report_writes_one_page(kopt: Kopt, script: Script, tmp_path: Path) -> N
     assert kopt("runs", "report", run, "--to", "/no/such/folder/x.html").code == ExitCode.MACHINE
 
 
+@pytest.mark.slow  # a whole run
 def test_export_gives_lines_or_with_json_one_document(kopt: Kopt, script: Script) -> None:
     script(_smaller_blocks_are_faster)
     run = kopt("run", "--kernel", KERNEL, "--json").document["run"]

@@ -112,6 +112,7 @@ def test_careless_call_removes_nothing(
     assert len(_runs(kopt)) == 3
 
 
+@pytest.mark.slow  # processes on a terminal
 @pytest.mark.parametrize(("answer", "left"), [(b"y\n", 2), (b"n\n", 3)])
 def test_on_a_terminal_it_asks(kopt: Kopt, home: Path, answer: bytes, left: int) -> None:
     with OnTerminal((KOPT, "runs", "rm", OLD), os.environ) as terminal:

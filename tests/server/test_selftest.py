@@ -43,6 +43,7 @@ def test_a_miss_or_a_false_refusal_breaks_the_promise(
     assert result.with_samples([first, passing]).holds is holds  # what comes after mends no miss
 
 
+@pytest.mark.slow  # compiles and runs samples
 def test_chosen_samples_are_counted_by_the_kind_of_their_flaw(kopt: Kopt) -> None:
     result = kopt("selftest", "--device", "sim", "evil_missing_barrier", "good_scal*")
     assert result.code == ExitCode.PASSED, result.stderr

@@ -81,6 +81,7 @@ def test_an_amount_or_yes_begins_once_the_most_is_said(
     assert ending.stderr.splitlines()[0].startswith(said)
 
 
+@pytest.mark.slow  # processes on a terminal
 @pytest.mark.parametrize("answer", [b"n\n", b"\n"])
 def test_on_a_terminal_the_user_is_asked_and_no_begins_nothing(
     kopt: Kopt, service: FakeMessages, answer: bytes
@@ -105,6 +106,7 @@ def test_on_a_terminal_yes_to_the_question_begins(service: FakeMessages) -> None
     assert b"budget: $25" in terminal.shown
 
 
+@pytest.mark.slow  # a whole run
 def test_no_models_asks_nobody_whatever_the_environment_has(
     kopt: Kopt, service: FakeMessages
 ) -> None:
@@ -114,6 +116,7 @@ def test_no_models_asks_nobody_whatever_the_environment_has(
     assert not service.requests
 
 
+@pytest.mark.slow  # two runs
 def test_resuming_a_sweep_with_a_key_asks_before_claude_is_paid(
     kopt: Kopt, service: FakeMessages, monkeypatch: pytest.MonkeyPatch
 ) -> None:

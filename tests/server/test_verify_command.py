@@ -133,6 +133,7 @@ def test_a_receipt_of_a_problem_that_is_not_here_is_wrong_usage(
     assert "scale_rows" in ending.stderr
 
 
+@pytest.mark.slow  # compiles a whole winner
 def test_without_a_gpu_the_binary_is_compiled_again_and_compared(
     kopt: Kopt, receipt_path: Path, shared_home: Path
 ) -> None:

@@ -16,6 +16,10 @@ class ScriptedJobs:
 
     def __init__(self) -> None:
         """Let jobs end at once; clear `go` to hold them."""
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all jobs and calls."""
         self.go = asyncio.Event()
         self.go.set()
         self.works: list[Work] = []

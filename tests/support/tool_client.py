@@ -36,20 +36,29 @@ async def connected(
 
 
 @cache
-def standing_server(
+def _standing_server(
     home: Path = Path("/nowhere"), **fields: Any
 ) -> tuple[MCPServer[Any], ScriptedJobs]:
-    """Return a server and its jobs, made once in a process: for tests that change neither.
-
-    `fields` are those of `ServeOptions`. Making a server takes 70 ms, most of it pydantic's.
-    """
     jobs = ScriptedJobs()
     return build_server(serve_options(home, **fields), jobs), jobs
 
 
+def standing_server(**fields: Any) -> tuple[MCPServer[Any], ScriptedJobs]:
+    """Return a server that is made once in a process, and its jobs, of which there are none yet.
+
+    For tests that change nothing else of it; making one takes 70 ms, most of it pydantic's.
+
+    Args:
+        fields: Those of `ServeOptions`, and `home`.
+    """
+    server, jobs = _standing_server(**fields)
+    jobs.reset()
+    return server, jobs
+
+
 @asynccontextmanager
 async def standing(mode: str = "auto", **fields: Any) -> AsyncGenerator[Client]:
-    """Yield a client of its own of the server that all tests with these `fields` share."""
+    """Yield a client of its own of the standing server."""
     async with Client(standing_server(**fields)[0], mode=mode) as client:
         yield client
 

@@ -55,6 +55,7 @@ compile_candidate(CompileRequest(case, archs), settings)
 """
 
 
+@pytest.mark.slow  # compilers that have much to do
 def test_an_interrupt_ends_the_compilers_at_once(
     compile_problem: Problem, shared_caches: Path, tmp_path: Path
 ) -> None:

@@ -136,6 +136,7 @@ def test_module_state_is_refused_and_the_cubin_is_still_described(
     assert result.occupancy == ()
 
 
+@pytest.mark.slow  # three compiles
 def test_a_dependent_launch_must_wait_for_its_producer(
     compile_problem: Problem, settings: Settings
 ) -> None:
@@ -180,6 +181,7 @@ def test_a_grid_of_co_resident_blocks_is_counted_from_the_cubin(
     assert occupancy.waves == 1.0
 
 
+@pytest.mark.slow  # several compiles
 def test_variants_with_the_same_defines_share_a_cubin_and_their_assertions(
     compile_problem: Problem, settings: Settings
 ) -> None:

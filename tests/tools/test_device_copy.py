@@ -27,6 +27,7 @@ def test_the_copy_is_right_whether_it_reads_or_writes_more(
     assert result.status is Status.PASSED, result.diagnostics
 
 
+@pytest.mark.slow  # nvcc for each
 @pytest.mark.parametrize(("arch", "is_dependent"), [("sm_80", False), ("sm_90a", True)])
 def test_the_copy_compiles_for_gpus_with_and_without_dependent_launch(
     arch: str, is_dependent: bool, settings: Settings

@@ -68,6 +68,7 @@ def test_every_choice_is_a_row_and_the_fastest_comes_first(
     assert steps[0] == "1 of 3: BLOCK=64 STEP=1"
 
 
+@pytest.mark.slow  # several profiles
 def test_a_choice_that_does_not_compile_comes_last_and_says_why(
     tmp_path: Path, settings: Settings, toolchain: FoundToolchain
 ) -> None:
@@ -81,6 +82,7 @@ def test_a_choice_that_does_not_compile_comes_last_and_says_why(
     assert "too wide" in found.choices[1].why
 
 
+@pytest.mark.slow  # several profiles
 def test_what_the_variant_sets_is_no_choice(
     tmp_path: Path, settings: Settings, toolchain: FoundToolchain
 ) -> None:

@@ -60,6 +60,7 @@ def test_without_a_writable_folder_a_scratch_folder_comes_and_goes(settings: Set
     assert not Path(run.stdout.decode().strip()).exists()
 
 
+@pytest.mark.slow  # builds launchers
 def test_two_builds_at_once_leave_one_launcher(settings: Settings, tmp_path: Path) -> None:
     # Two settings, so that the cache of this process does not answer for the second.
     both = [replace(settings, home=tmp_path, jobs=jobs) for jobs in (1, 2)]
@@ -69,6 +70,7 @@ def test_two_builds_at_once_leave_one_launcher(settings: Settings, tmp_path: Pat
     assert list(first.parent.parent.iterdir()) == [first.parent]
 
 
+@pytest.mark.slow  # builds launchers
 @pytest.mark.parametrize("size", [0, 600])
 def test_a_launcher_that_was_cut_is_built_again(
     settings: Settings, tmp_path: Path, size: int

@@ -73,6 +73,7 @@ def test_wrong_source_is_shown_its_first_mismatch(tools: AgentTools) -> None:
     assert "status: incorrect" in text and "first_mismatch" in text
 
 
+@pytest.mark.slow  # a whole profile
 def test_profile_says_what_limits_a_source(tools: AgentTools) -> None:
     text = use(tools, "profile", source=RIGHT).text
     assert "bottleneck" in text and "floor_us" in text and "estimated" in text

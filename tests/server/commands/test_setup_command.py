@@ -10,6 +10,7 @@ import pytest
 from support.client_files import below
 from support.command_line import Kopt
 from support.on_terminal import OnTerminal
+from support.quick_cases import first_quick
 
 MOVED_BY = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME")
 CUDA = ("CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES")
@@ -201,7 +202,9 @@ def test_wrong_usage_is_said_and_nothing_is_written(
     assert message in ending.stderr
 
 
-@pytest.mark.parametrize(("answer", "wrote"), [(b"y\n", True), (b"n\n", False), (b"\n", False)])
+@pytest.mark.parametrize(
+    ("answer", "wrote"), first_quick([(b"y\n", True), (b"n\n", False), (b"\n", False)], 1)
+)
 def test_on_a_terminal_it_asks(user: Path, answer: bytes, wrote: bool) -> None:
     with OnTerminal([KOPT, "setup", "cursor"], os.environ, user / "work") as terminal:
         assert b"+++ " in terminal.read_until(b"[y/N]: ") and not (user / ".cursor").exists()

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 
 from kopt.server.protocol import argument_check
 from kopt.server.work.requests import CompileWork, ProfileWork
@@ -14,7 +15,6 @@ from support.tool_client import (
     KERNEL,
     connected,
     serve_options,
-    standing,
     standing_server,
     text_of,
 )
@@ -26,10 +26,11 @@ GOOD = {"kernel": KERNEL, "source": "x"}
 
 async def refusal(tool: str, arguments: dict[str, Any], mode: str = "auto", **options: Any) -> str:
     """Return the text of the error that a call gets, after which no job may be there."""
-    async with standing(mode, **options) as client:
+    server, jobs = standing_server(**options)
+    async with Client(server, mode=mode) as client:
         reply = await client.call_tool(tool, arguments)
     assert reply.is_error, text_of(reply)
-    assert standing_server(**options)[1].works == []
+    assert jobs.works == []
     return text_of(reply)
 
 

@@ -21,7 +21,16 @@ from kopt.server.work.requests import (
     Work,
 )
 from support.scripted_jobs import ScriptedJobs
-from support.tool_client import ERAS, KERNEL, connected, facts_of, serve_options, text_of
+from support.tool_client import (
+    ERAS,
+    KERNEL,
+    connected,
+    facts_of,
+    serve_options,
+    standing,
+    standing_server,
+    text_of,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -29,18 +38,18 @@ SOURCE = "/* kopt: 1 */"
 GOOD = {"kernel": KERNEL, "source": SOURCE}
 
 
-async def work_of(tool: str, arguments: dict[str, Any], home: Path, **options: Any) -> Work:
+async def work_of(tool: str, arguments: dict[str, Any], **options: Any) -> Work:
     """Return the one work that a call makes."""
-    jobs = ScriptedJobs()
-    async with connected(serve_options(home, **options), jobs) as client:
+    server, jobs = standing_server(**options)
+    async with Client(server) as client:
         facts_of(await client.call_tool(tool, arguments))
     (work,) = jobs.works
     return work
 
 
-async def test_defaults_are_those_of_the_command_line(tmp_path: Path) -> None:
+async def test_defaults_are_those_of_the_command_line() -> None:
     works = [
-        await work_of(tool, GOOD, tmp_path)
+        await work_of(tool, GOOD)
         for tool in ("compile", "check_correctness", "benchmark", "profile")
     ]
     assert works == [
@@ -51,14 +60,14 @@ async def test_defaults_are_those_of_the_command_line(tmp_path: Path) -> None:
     ]
 
 
-async def test_every_argument_arrives(tmp_path: Path) -> None:
+async def test_every_argument_arrives() -> None:
     tune = {"tune": {"BLOCK": 128}}
     compiled = {"arch": ["sm_90a", "sm_100a", "sm_90a"]}
     checked = {"device": "sim", "level": "full", "seeds": [7, 7, 0]}
-    assert await work_of("compile", GOOD | tune | compiled, tmp_path) == CompileWork(
+    assert await work_of("compile", GOOD | tune | compiled) == CompileWork(
         kernel=KERNEL, source=SOURCE, tune={"BLOCK": 128}, arch=("sm_90a", "sm_100a")
     )
-    assert await work_of("check_correctness", GOOD | tune | checked, tmp_path) == CheckWork(
+    assert await work_of("check_correctness", GOOD | tune | checked) == CheckWork(
         kernel=KERNEL,
         source=SOURCE,
         tune={"BLOCK": 128},
@@ -66,16 +75,16 @@ async def test_every_argument_arrives(tmp_path: Path) -> None:
         level="full",
         seeds=(7, 7, 0),
     )
-    assert await work_of("benchmark", GOOD | {"device": "cuda:3"}, tmp_path) == BenchWork(
+    assert await work_of("benchmark", GOOD | {"device": "cuda:3"}) == BenchWork(
         kernel=KERNEL, source=SOURCE, device="cuda:3"
     )
-    assert await work_of("benchmark", GOOD | {"arch": "sm_90a"}, tmp_path) == BenchWork(
+    assert await work_of("benchmark", GOOD | {"arch": "sm_90a"}) == BenchWork(
         kernel=KERNEL, source=SOURCE, arch="sm_90a"
     )
-    assert await work_of("beam_step", {"kernel": KERNEL, "arch": "h 100"}, tmp_path) == StepWork(
+    assert await work_of("beam_step", {"kernel": KERNEL, "arch": "h 100"}) == StepWork(
         kernel=KERNEL, arch="sm_90a"
     )
-    assert await work_of("profile", GOOD | {"counters": False}, tmp_path) == ProfileWork(
+    assert await work_of("profile", GOOD | {"counters": False}) == ProfileWork(
         kernel=KERNEL, source=SOURCE, counters=False
     )
 
@@ -83,7 +92,7 @@ async def test_every_argument_arrives(tmp_path: Path) -> None:
 async def test_path_is_read_when_the_call_comes(tmp_path: Path) -> None:
     (tmp_path / "mine.cu").write_text(SOURCE, "utf-8")
     work = await work_of(
-        "compile", {"kernel": KERNEL, "path": "mine.cu"}, tmp_path, workspaces=(tmp_path.resolve(),)
+        "compile", {"kernel": KERNEL, "path": "mine.cu"}, workspaces=(tmp_path.resolve(),)
     )
     assert work == CompileWork(kernel=KERNEL, source=SOURCE, path="mine.cu")
 
@@ -100,7 +109,7 @@ async def test_step_takes_candidates_of_both_kinds(tmp_path: Path) -> None:
     work = await work_of(
         "beam_step",
         {"run_id": "run-20260101-000000-000", "candidates": candidates, "device": "sim"},
-        tmp_path,
+        home=tmp_path,
         workspaces=(tmp_path.resolve(),),
     )
     assert work == StepWork(
@@ -115,23 +124,21 @@ async def test_step_takes_candidates_of_both_kinds(tmp_path: Path) -> None:
     )
 
 
-async def test_step_without_candidates_leaves_them_to_kopt(tmp_path: Path) -> None:
-    assert await work_of("beam_step", {"kernel": KERNEL}, tmp_path) == StepWork(kernel=KERNEL)
+async def test_step_without_candidates_leaves_them_to_kopt() -> None:
+    assert await work_of("beam_step", {"kernel": KERNEL}) == StepWork(kernel=KERNEL)
 
 
-async def test_candidates_that_a_client_sends_as_text_are_read(tmp_path: Path) -> None:
+async def test_candidates_that_a_client_sends_as_text_are_read() -> None:
     candidates = json.dumps([{"source": "a"}])
-    work = await work_of("beam_step", {"kernel": KERNEL, "candidates": candidates}, tmp_path)
+    work = await work_of("beam_step", {"kernel": KERNEL, "candidates": candidates})
     assert work == StepWork(kernel=KERNEL, candidates=(SubmittedCandidate(source="a"),))
 
 
 @pytest.mark.parametrize("text", ['{"k": 1}', "[1, 2]", "null", "true", '"x"', "12", "\r\n\t x\0"])
 @pytest.mark.parametrize("mode", ERAS)
-async def test_source_that_looks_like_json_arrives_as_it_is(
-    text: str, mode: str, tmp_path: Path
-) -> None:
-    jobs = ScriptedJobs()
-    async with connected(serve_options(tmp_path), jobs, mode) as client:
+async def test_source_that_looks_like_json_arrives_as_it_is(text: str, mode: str) -> None:
+    server, jobs = standing_server()
+    async with Client(server, mode=mode) as client:
         await client.call_tool("compile", {"kernel": KERNEL, "source": text})
     assert jobs.works == [CompileWork(kernel=KERNEL, source=text)]
 
@@ -139,17 +146,15 @@ async def test_source_that_looks_like_json_arrives_as_it_is(
 @pytest.mark.parametrize(
     ("device", "meant"), [("auto", "cuda:1"), ("cuda:2", "cuda:2"), ("sim", "sim")]
 )
-async def test_auto_means_the_first_device_of_the_server(
-    device: str, meant: str, tmp_path: Path
-) -> None:
+async def test_auto_means_the_first_device_of_the_server(device: str, meant: str) -> None:
     arguments = {**GOOD, "device": device}
-    work = await work_of("benchmark", arguments, tmp_path, devices=("cuda:1", "cuda:2"))
+    work = await work_of("benchmark", arguments, devices=("cuda:1", "cuda:2"))
     assert work == BenchWork(kernel=KERNEL, source=SOURCE, device=meant)
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_text_and_structure_of_a_reply_say_the_same(mode: str, tmp_path: Path) -> None:
-    async with connected(serve_options(tmp_path), ScriptedJobs(), mode) as client:
+async def test_text_and_structure_of_a_reply_say_the_same(mode: str) -> None:
+    async with standing(mode) as client:
         reply = await client.call_tool("compile", GOOD)
     facts = facts_of(reply)
     assert facts["status"] == "compile_error"
@@ -158,10 +163,10 @@ async def test_text_and_structure_of_a_reply_say_the_same(mode: str, tmp_path: P
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_call_that_takes_longer_hands_out_a_job(mode: str, tmp_path: Path) -> None:
-    jobs = ScriptedJobs()
+async def test_call_that_takes_longer_hands_out_a_job(mode: str) -> None:
+    server, jobs = standing_server()
     jobs.go.clear()
-    async with connected(serve_options(tmp_path), jobs, mode) as client:
+    async with Client(server, mode=mode) as client:
         begun = facts_of(await client.call_tool("compile", {**GOOD, "wait_s": 0}))
         assert begun["status"] == "running"
         assert "job_wait" in begun["next"]
@@ -173,10 +178,10 @@ async def test_call_that_takes_longer_hands_out_a_job(mode: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_job_wait_returns_as_soon_as_the_job_is_over(mode: str, tmp_path: Path) -> None:
-    jobs = ScriptedJobs()
+async def test_job_wait_returns_as_soon_as_the_job_is_over(mode: str) -> None:
+    server, jobs = standing_server()
     jobs.go.clear()
-    async with connected(serve_options(tmp_path), jobs, mode) as client:
+    async with Client(server, mode=mode) as client:
         begun = facts_of(await client.call_tool("compile", {**GOOD, "wait_s": 0}))
         waiting = asyncio.create_task(client.call_tool("job_wait", {"job_id": begun["job_id"]}))
         await until(lambda: jobs.waiting == 1)
@@ -186,10 +191,10 @@ async def test_job_wait_returns_as_soon_as_the_job_is_over(mode: str, tmp_path: 
 
 
 @pytest.mark.parametrize("mode", ERAS)
-async def test_cancelled_job_says_so_and_stays_so(mode: str, tmp_path: Path) -> None:
-    jobs = ScriptedJobs()
+async def test_cancelled_job_says_so_and_stays_so(mode: str) -> None:
+    server, jobs = standing_server()
     jobs.go.clear()
-    async with connected(serve_options(tmp_path), jobs, mode) as client:
+    async with Client(server, mode=mode) as client:
         begun = facts_of(await client.call_tool("compile", {**GOOD, "wait_s": 0}))
         job = {"job_id": begun["job_id"]}
         assert facts_of(await client.call_tool("job_cancel", job))["status"] == "cancelled"
@@ -232,13 +237,14 @@ async def test_job_outlives_the_call_and_the_client_that_began_it(tmp_path: Path
 
 @pytest.mark.parametrize("tool", ["job_wait", "job_cancel"])
 @pytest.mark.parametrize("job_id", ["job-20260101-000000-ffffffff", "../../etc/passwd", "x\0y"])
-async def test_unknown_job_is_refused(tool: str, job_id: str, tmp_path: Path) -> None:
-    async with connected(serve_options(tmp_path), ScriptedJobs()) as client:
+async def test_unknown_job_is_refused(tool: str, job_id: str) -> None:
+    async with standing() as client:
         reply = await client.call_tool(tool, {"job_id": job_id})
     assert reply.is_error
     assert "there is no job" in text_of(reply)
 
 
+@pytest.mark.slow  # eight servers
 @pytest.mark.parametrize("mode", ERAS)
 async def test_eight_clients_at_once_get_each_their_own_result(mode: str, tmp_path: Path) -> None:
     jobs = ScriptedJobs()

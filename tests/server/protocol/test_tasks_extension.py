@@ -24,7 +24,7 @@ from kopt.server.protocol.tasks_extension import (
 from support.http_asking import answering
 from support.job_views import JOB_ID, KERNEL, failed_job, job, progress
 from support.scripted_jobs import ScriptedJobs
-from support.tool_client import facts_of, serve_options
+from support.tool_client import facts_of, serve_options, standing_server
 
 pytestmark = pytest.mark.anyio
 CALL = {"kernel": KERNEL, "source": "x"}
@@ -85,9 +85,8 @@ class Declared(ClientExtension):
 class Rig:
     """A server with scripted jobs, and clients of it."""
 
-    def __init__(self, home: Path) -> None:
-        self.jobs = ScriptedJobs()
-        self.server = build_server(serve_options(home), self.jobs)
+    def __init__(self) -> None:
+        self.server, self.jobs = standing_server()
         self.declared = Declared()
 
     def client(self) -> Client:
@@ -103,9 +102,9 @@ class Rig:
 
 
 @pytest.fixture
-async def rig(tmp_path: Path) -> Rig:
-    """Return a rig with its state in a folder of its own."""
-    return Rig(tmp_path)
+async def rig() -> Rig:
+    """Return a rig whose server had no jobs before."""
+    return Rig()
 
 
 async def test_call_that_takes_longer_is_a_task_whose_id_is_the_job_id(rig: Rig) -> None:

@@ -40,6 +40,7 @@ def made(work: TableWork, site: WorkSite) -> ChoiceTable:
     return table
 
 
+@pytest.mark.slow  # several profiles
 def test_every_choice_of_a_profile_is_a_row_the_fastest_first(
     site: WorkSite, told: list[Progress]
 ) -> None:
@@ -54,6 +55,7 @@ def test_every_choice_of_a_profile_is_a_row_the_fastest_first(
     assert [(one.done, one.total) for one in told] == [(0.0, 2.0), (1.0, 2.0)]
 
 
+@pytest.mark.slow  # several benchmarks
 def test_a_benchmark_of_files_checks_each_and_sorts_the_faulty_behind(site: WorkSite) -> None:
     wrong = NamedSource(path="wrong.cu", source=TWO.replace("* up)", "* up * 2.0f)"))
     work = TableWork(
@@ -78,6 +80,7 @@ def test_a_benchmark_of_files_checks_each_and_sorts_the_faulty_behind(site: Work
     assert all(row.speedup is None for row in table.rows), "an estimate is no speedup"
 
 
+@pytest.mark.slow  # several compiles
 def test_values_that_a_variant_sets_are_shown_and_not_asked_for(site: WorkSite) -> None:
     launch, rest = TWO.split("launch:\n", 1)[1].split("*/", 1)
     variant = launch.replace("  - kernel:", "      - kernel:").replace("    grid", "        grid")

@@ -52,6 +52,7 @@ def of_runs(monkeypatch: pytest.MonkeyPatch, *known: BestKnown) -> None:
     monkeypatch.setattr("kopt.search.reports.best_of_runs.best_of_runs", found)
 
 
+@pytest.mark.slow  # three benchmarks
 def test_a_benchmark_leads_with_the_shipped_winner_and_ends_with_the_naive_kernel(
     site: WorkSite,
 ) -> None:
@@ -79,6 +80,7 @@ def test_hidden_results_are_not_looked_for(site: WorkSite, monkeypatch: pytest.M
     assert known_best(KERNEL, on_sim(hidden), hidden) is None
 
 
+@pytest.mark.slow  # compiles and estimates shipped kernels
 def test_shipped_kernels_are_estimated_once_and_the_faster_of_two_is_named(
     site: WorkSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,7 @@ def test_a_profile_on_sim_names_a_bottleneck(site: WorkSite) -> None:
     assert result.bottleneck is not None
 
 
+@pytest.mark.slow  # a whole step
 def test_a_step_begins_a_run_and_the_same_step_is_not_taken_twice(
     site: WorkSite, told: list[Progress]
 ) -> None:
@@ -95,6 +96,7 @@ def test_a_step_begins_a_run_and_the_same_step_is_not_taken_twice(
     assert any("round 1" in progress.message for progress in told)
 
 
+@pytest.mark.slow  # a whole run
 def test_a_run_goes_on_by_its_id_and_remembers_its_best(
     site: WorkSite, told: list[Progress]
 ) -> None:

@@ -51,6 +51,7 @@ def test_the_reference_kernel_against_itself_has_ratio_one(
     assert (result.latency.provenance, result.latency.replays) == (Provenance.ESTIMATED, 0)
 
 
+@pytest.mark.slow  # compiles and estimates two kernels
 def test_assumptions_of_an_estimate_are_told(own_problem: Problem, settings: Settings) -> None:
     waiting = """
     float left = x[blockIdx.x * H + h];
@@ -104,6 +105,7 @@ def test_progress_says_which_kernel_is_the_reference(
     assert len(set(lines)) == len(lines)
 
 
+@pytest.mark.slow  # compiles and estimates two kernels
 def test_a_slower_candidate_has_a_smaller_ratio(own_problem: Problem, settings: Settings) -> None:
     slow = tiny_candidate(HEADER.replace("block: BLOCK", "block: 1"))
     request = BenchRequest(Case(own_problem, own_problem.workloads[0], slow))

@@ -24,6 +24,7 @@ def _main_path(request: BenchRequest, lib: LibraryScript, settings: Settings) ->
     return bench_candidate(request, timer, settings).comparisons[0].baseline.name
 
 
+@pytest.mark.slow  # a choice is measured for each
 @pytest.mark.parametrize("library", ["torch", "deep-gemm", "nvidia-cudnn-frontend"])
 def test_another_version_of_a_library_makes_the_choice_anew(
     library: str, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch

@@ -106,6 +106,7 @@ def test_disturbances_at_the_beginning_leave_time_for_more_pairs(
     assert _pairs(timer, request_, settings) == (MIN_PAIRS, Verdict.SLOWER)
 
 
+@pytest.mark.slow  # a measurement for each of twelve seeds
 @pytest.mark.parametrize("candidate_us", [9000.0, 5100.0])
 def test_outputs_are_looked_at_within_the_few_pairs_at_a_place_nobody_knows(
     request_: BenchRequest, settings: Settings, candidate_us: float

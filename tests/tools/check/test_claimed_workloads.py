@@ -32,6 +32,7 @@ def checked(case: Case, settings: Settings, level: CheckLevel = "quick") -> Chec
     return check_candidate(CheckRequest(case, level), SimDevice(settings), settings)
 
 
+@pytest.mark.slow  # a full check on the simulator
 def test_another_workload_that_where_claims_is_named_with_the_line_that_claims_less(
     asked: Case, settings: Settings
 ) -> None:

@@ -122,6 +122,7 @@ def test_what_a_device_says_of_hidden_inputs_has_no_numbers() -> None:
     )
 
 
+@pytest.mark.slow  # dozens of full checks
 def test_the_reply_does_not_follow_the_values_of_hidden_inputs(
     problem: Problem, settings: Settings
 ) -> None:

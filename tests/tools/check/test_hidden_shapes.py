@@ -96,6 +96,7 @@ def test_small_row_counts_and_larger_ones_are_drawn(problem: Problem) -> None:
     assert many >= 160
 
 
+@pytest.mark.slow  # hundreds of draws
 def test_no_range_of_row_counts_is_safe_from_a_draw(problem: Problem) -> None:
     drawn = {
         rows

@@ -42,6 +42,7 @@ def test_largest_of_several_limits_holds_until_the_last_has_ended() -> None:
     assert resource.getrlimit(LIMIT) == before
 
 
+@pytest.mark.slow  # fills 640 MB
 def test_oracles_at_once_have_the_allowances_of_all() -> None:
     with limited_memory(1 << 28), limited_memory(1 << 28), limited_memory(1 << 28):
         assert np.ones(80 << 20).nbytes > 2 << 28  # more than two of them

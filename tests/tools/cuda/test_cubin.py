@@ -6,9 +6,10 @@ from kopt.config.settings import Settings
 from kopt.kernels.compile_result import KernelParameter
 from kopt.tools.cuda.cubin import CubinError, read_cubin
 from support.cuda_sources import SCALE, cubin_of
+from support.quick_cases import first_quick
 
 
-@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
+@pytest.mark.parametrize("arch", first_quick(["sm_90a", "sm_100a"], 1))
 def test_parameters_and_launch_bounds_are_read(settings: Settings, arch: str) -> None:
     facts = read_cubin(cubin_of(SCALE, settings, arch))
     (kernel,) = facts.kernels
@@ -22,7 +23,7 @@ def test_parameters_and_launch_bounds_are_read(settings: Settings, arch: str) ->
     assert facts.undefined_functions == ()
 
 
-@pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
+@pytest.mark.parametrize("arch", first_quick(["sm_90a", "sm_100a"], 1))
 def test_parameters_are_aligned_in_their_bank(settings: Settings, arch: str) -> None:
     source = """
 struct alignas(64) Descriptor { char bytes[128]; };

@@ -13,9 +13,10 @@ from kopt.tools.cuda.sass import SassFunction, disassemble
 from kopt.tools.cuda.sass_reader import read_instructions
 from kopt.tools.cuda.toolchain import FoundToolchain
 from support.cuda_sources import cubin_of
+from support.quick_cases import first_quick
 
 SOURCE = Path(__file__).with_name("cache_requests.cu").read_text("utf-8")
-ARCHS = pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
+ARCHS = pytest.mark.parametrize("arch", first_quick(["sm_90a", "sm_100a"], 1))
 
 
 def _functions(

@@ -6,6 +6,7 @@ from kopt.config.settings import Settings
 from kopt.tools.cuda.cubin import read_cubin
 from kopt.tools.cuda.sass_reader import loads_in_flight
 from support.cuda_sources import cubin_of
+from support.quick_cases import first_quick
 
 ONE_AFTER_ANOTHER = """
 extern "C" __global__ void k(const int* in, int* out) {
@@ -30,7 +31,7 @@ NONE = 'extern "C" __global__ void k(int* out) { out[threadIdx.x] = 1; }'
 @pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
 @pytest.mark.parametrize(
     ("source", "loads"),
-    [(ONE_AFTER_ANOTHER, 1), (EIGHT_AT_ONCE, 8), (STORES_BETWEEN, 2), (NONE, 0)],
+    first_quick([(ONE_AFTER_ANOTHER, 1), (EIGHT_AT_ONCE, 8), (STORES_BETWEEN, 2), (NONE, 0)], 2),
     ids=["one after another", "eight at once", "stores between", "none"],
 )
 def test_loads_before_the_first_wait(

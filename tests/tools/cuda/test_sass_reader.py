@@ -20,6 +20,7 @@ def only(facts: CubinFacts, name: str) -> CubinFacts:
     return replace(facts, code={name: facts.code[name]})
 
 
+@pytest.mark.slow  # a large module is compiled and disassembled
 @pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
 def test_every_kernel_it_reads_is_read_as_nvdisasm_does(
     settings: Settings, toolchain: FoundToolchain, arch: str
@@ -40,11 +41,13 @@ def test_every_kernel_it_reads_is_read_as_nvdisasm_does(
     assert len(expected) > 18
 
 
+@pytest.mark.slow  # compiles a large module
 def test_one_kernel_that_asks_for_a_closer_look_is_enough(settings: Settings) -> None:
     facts = read_cubin(cubin_of(ZOO, settings, "sm_90a"))
     assert read_instructions(facts, "sm_90a") is None
 
 
+@pytest.mark.slow  # compiles a kernel of NVFP4
 def test_an_unknown_opcode_or_architecture_is_left_to_nvdisasm(settings: Settings) -> None:
     facts = read_cubin(cubin_of(FP4_QUANTIZE, settings, "sm_100a"))
     assert read_instructions(facts, "sm_100a") is not None

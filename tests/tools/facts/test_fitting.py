@@ -15,6 +15,7 @@ from kopt.tools.facts.fitting import (
     tokens,
 )
 from kopt.tools.facts.wording import Quoted, QuotedLines
+from support.quick_cases import first_quick
 
 REST = "job_wait with detail=full"
 
@@ -72,7 +73,7 @@ def pages(facts: Facts) -> list[Facts]:
     return found
 
 
-@pytest.mark.parametrize("text", ["x" * 100, "x" * 1_900, "漢" * 900, 'q"\\' * 600])
+@pytest.mark.parametrize("text", first_quick(["x" * 100, "x" * 1_900, "漢" * 900, 'q"\\' * 600], 2))
 def test_pages_together_have_every_item_once_and_in_order(text: str) -> None:
     facts = {"status": "passed", "a": numbered(90, text), "in": {"b": numbered(40, text)}}
     found = pages(facts)

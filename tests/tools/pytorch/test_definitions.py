@@ -33,10 +33,13 @@ from kopt.tools.pytorch.importing.definition import definition_text, export_defi
 from kopt.tools.pytorch.interpreter import BoundGraph
 from kopt.tools.pytorch.lowering.row_schedule import TECHNIQUES
 from kopt.tools.sim.device import SimDevice
+from support.quick_cases import first_quick
 
 PROBLEMS = [one for one in load_problems().values() if (one.folder / DEFINITION_FILE).is_file()]
 ON_HOPPER_ONLY = {"cluster_sums", "dependent_launch"}
-each_problem = pytest.mark.parametrize("problem", PROBLEMS, ids=lambda problem: problem.name)
+each_problem = pytest.mark.parametrize(
+    "problem", first_quick(PROBLEMS, 7), ids=lambda problem: problem.name
+)
 
 
 def _kernels(problem: Problem, arch: str = "sm_90a") -> GeneratedKernels:

@@ -6,6 +6,7 @@ import pytest
 
 from kopt.kernels.plan import Argument, Launch, Scratch
 from kopt.kernels.status import Status
+from support.quick_cases import first_quick
 from support.sim_run import Array, Sim, SimCase, line_of
 
 KERNEL = 'extern "C" __global__ void k'
@@ -113,11 +114,14 @@ LAST_BLOCK = (
 
 @pytest.mark.parametrize(
     ("fence", "status"),
-    [
-        ("__threadfence()", Status.PASSED),
-        ("", Status.DATA_RACE),
-        ("__threadfence_block()", Status.DATA_RACE),
-    ],
+    first_quick(
+        [
+            ("__threadfence()", Status.PASSED),
+            ("", Status.DATA_RACE),
+            ("__threadfence_block()", Status.DATA_RACE),
+        ],
+        2,
+    ),
 )
 def test_last_block_done_needs_its_fence(sim: Sim, fence: str, status: Status) -> None:
     x = np.arange(256, dtype=np.float32)
@@ -163,11 +167,14 @@ def test_a_lock_makes_its_section_exclusive_and_ordered(sim: Sim) -> None:
 
 @pytest.mark.parametrize(
     ("wait", "post"),
-    [
-        ("while (*(volatile int*)&flag == 0) {}", "*(volatile int*)&flag = 1"),
-        ("while (atomicAdd(&flag, 0) == 0) {}", "atomicExch(&flag, 1)"),
-        ("while (atomicAdd(&flag, 0) == 0) __nanosleep(20);", "atomicExch(&flag, 1)"),
-    ],
+    first_quick(
+        [
+            ("while (*(volatile int*)&flag == 0) {}", "*(volatile int*)&flag = 1"),
+            ("while (atomicAdd(&flag, 0) == 0) {}", "atomicExch(&flag, 1)"),
+            ("while (atomicAdd(&flag, 0) == 0) __nanosleep(20);", "atomicExch(&flag, 1)"),
+        ],
+        1,
+    ),
 )
 def test_a_spin_on_a_flag_of_another_warp_ends(sim: Sim, wait: str, post: str) -> None:
     source = (

@@ -74,6 +74,7 @@ def test_the_architecture_is_the_program_s(settings: Settings) -> None:
     assert chosen.text.count("\n") == source.count("\n")
 
 
+@pytest.mark.slow  # nvcc reads a large header
 def test_a_definition_before_an_include_may_not_change_the_header(sim: Sim) -> None:
     header = "#define LANES 32\n#define less more\n#include <cooperative_groups/reduce.h>"
     source = f"{header}\n{KERNEL} {{}}"
@@ -83,6 +84,7 @@ def test_a_definition_before_an_include_may_not_change_the_header(sim: Sim) -> N
     assert "<cooperative_groups/reduce.h>" in found.message
 
 
+@pytest.mark.slow  # nvcc reads two headers
 def test_a_definition_that_no_header_uses_may_stand_before_it(sim: Sim) -> None:
     before = "#define LANES 32\n#include <cooperative_groups.h>\n#define MORE 2\n#include <cfloat>"
     assert _value(sim, before, "LANES + MORE") == 34

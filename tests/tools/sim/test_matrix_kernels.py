@@ -128,6 +128,7 @@ def test_attention_of_one_block_is_right(sim: Sim, seed: int) -> None:
     np.testing.assert_allclose(found, _expected(), atol=8e-3)
 
 
+@pytest.mark.slow  # a whole kernel for each
 @pytest.mark.parametrize("wait", ["", "__syncthreads();", WAIT.split("\n")[0]])
 def test_values_that_have_not_come_are_told(sim: Sim, wait: str) -> None:
     outcome = sim.execute(_case(wait))

@@ -62,6 +62,7 @@ def sim_at_level(
     return Sim(forced)
 
 
+@pytest.mark.slow  # fills memory up to the limit at each level
 @pytest.mark.parametrize("case", [stacks(), copies()], ids=["stacks", "copies"])
 def test_gigabytes_are_the_kernels_own_fault(
     case: SimCase, sim_at_level: Sim, monkeypatch: pytest.MonkeyPatch

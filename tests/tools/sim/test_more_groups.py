@@ -1,6 +1,7 @@
 """Cooperative groups beyond tiles: scans, partitions, copies, groups of one thread."""
 
 import numpy as np
+import pytest
 
 from support.sim_run import Sim, SimCase
 
@@ -33,6 +34,7 @@ def test_scans_combine_the_ranks_before(sim: Sim) -> None:
     assert _run(sim, body) == expected
 
 
+@pytest.mark.slow  # a program of its own
 def test_partitions_hold_the_lanes_of_one_label(sim: Sim) -> None:
     body = """
     const auto third = cg::labeled_partition(warp, t % 3);
@@ -43,6 +45,7 @@ def test_partitions_hold_the_lanes_of_one_label(sim: Sim) -> None:
     assert _run(sim, body)[:32] == expected
 
 
+@pytest.mark.slow  # a program of its own
 def test_values_are_matched_by_rank(sim: Sim) -> None:
     body = """
     const auto tile = cg::tiled_partition<4>(block);
@@ -67,6 +70,7 @@ def test_groups_of_any_kind_have_a_size_and_a_rank(sim: Sim) -> None:
     assert _run(sim, body) == [1641601] * 64
 
 
+@pytest.mark.slow  # a program of its own
 def test_one_thread_is_invoked(sim: Sim) -> None:
     body = """
     __shared__ int calls;
@@ -79,6 +83,7 @@ def test_one_thread_is_invoked(sim: Sim) -> None:
     assert _run(sim, body) == [6] * 64
 
 
+@pytest.mark.slow  # a program of its own
 def test_copies_of_a_group_land_at_the_wait(sim: Sim) -> None:
     body = """
     __shared__ __align__(16) int staged[64];

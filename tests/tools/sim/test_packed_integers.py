@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 from support.sim_run import Sim, SimCase, int32
 
@@ -103,6 +104,7 @@ DPX = {
 }
 
 
+@pytest.mark.slow  # one program with every packed intrinsic
 def test_packed_lanes_give_exact_values(sim: Sim) -> None:
     expected = {**_expected(8), **_expected(16), **DPX}
     assert len(expected) == 99

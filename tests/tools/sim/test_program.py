@@ -43,6 +43,7 @@ def test_a_program_is_built_once(sim: Sim) -> None:
     ]
 
 
+@pytest.mark.slow  # two programs for each
 @pytest.mark.parametrize("damage", ["truncated", "empty", "no program", "no facts", "not JSON"])
 def test_a_broken_cache_entry_is_built_again(sim: Sim, damage: str) -> None:
     number = 200 + len(damage)
@@ -62,6 +63,7 @@ def test_a_broken_cache_entry_is_built_again(sim: Sim, damage: str) -> None:
     assert sim.outputs(_case(number))["out"].tolist() == [number] * 32
 
 
+@pytest.mark.slow  # three processes
 def test_processes_may_build_the_same_program_at_once(sim: Sim) -> None:
     with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as pool:
         jobs = [pool.submit(build_program, _case(300).program, sim.settings) for _ in range(3)]
@@ -122,6 +124,7 @@ def test_too_many_buffers_are_unsupported(sim: Sim) -> None:
     assert "this plan has 1025" in sim.fault(case, Status.UNSUPPORTED_ON_SIM).message
 
 
+@pytest.mark.slow  # two programs
 def test_the_last_of_1024_buffers_is_one_like_the_first(sim: Sim) -> None:
     scratch = tuple(Scratch(name=f"s{n}", dtype="int32", shape=(32,)) for n in range(1023))
     source = """extern "C" __global__ void k(int* out, int* last) {

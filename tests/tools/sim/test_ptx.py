@@ -8,6 +8,7 @@ import pytest
 from kopt.kernels.status import Status
 from kopt.tools.sim.ptx.lowering import lower_ptx
 from kopt.tools.sim.refusals import explain_assembly
+from support.quick_cases import first_quick
 from support.sim_run import Sim, SimCase, line_of
 
 KERNEL = 'extern "C" __global__ void k'
@@ -33,13 +34,16 @@ def _out(sim: Sim, body: str, threads: int = 32, before: str = "") -> np.ndarray
 
 @pytest.mark.parametrize(
     "load",
-    [
-        "ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];",
-        "ld.global.L1::no_allocate.L2::128B.v4.b32 {%0, %1, %2, %3}, [%4+0];",
-        "ld.v4.s32 {%0, %1, %2, %3}, [%4];",
-        "{.reg .b64 pol; createpolicy.fractional.L2::evict_first.b64 pol, 1.0;"
-        " ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], pol;}",
-    ],
+    first_quick(
+        [
+            "ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];",
+            "ld.global.L1::no_allocate.L2::128B.v4.b32 {%0, %1, %2, %3}, [%4+0];",
+            "ld.v4.s32 {%0, %1, %2, %3}, [%4];",
+            "{.reg .b64 pol; createpolicy.fractional.L2::evict_first.b64 pol, 1.0;"
+            " ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], pol;}",
+        ],
+        2,
+    ),
 )
 def test_vectors_are_loaded_and_stored(sim: Sim, load: str) -> None:
     body = (
@@ -73,13 +77,16 @@ LANES = range(32)
 
 @pytest.mark.parametrize(
     ("shuffle", "sources"),
-    [
-        ("bfly.b32 %0, %1, 5, 0x1f", [lane ^ 5 for lane in LANES]),
-        ("idx.b32 %0, %1, 9, 0x1f", [9 for _ in LANES]),
-        ("idx.b32 %0, %1, 1, 0x1c1f", [lane // 4 * 4 + 1 for lane in LANES]),
-        ("up.b32 %0, %1, 3, 0x0", [lane if lane < 3 else lane - 3 for lane in LANES]),
-        ("down.b32 %0, %1, 3, 0x181f", [lane + 3 if lane % 8 < 5 else lane for lane in LANES]),
-    ],
+    first_quick(
+        [
+            ("bfly.b32 %0, %1, 5, 0x1f", [lane ^ 5 for lane in LANES]),
+            ("idx.b32 %0, %1, 9, 0x1f", [9 for _ in LANES]),
+            ("idx.b32 %0, %1, 1, 0x1c1f", [lane // 4 * 4 + 1 for lane in LANES]),
+            ("up.b32 %0, %1, 3, 0x0", [lane if lane < 3 else lane - 3 for lane in LANES]),
+            ("down.b32 %0, %1, 3, 0x181f", [lane + 3 if lane % 8 < 5 else lane for lane in LANES]),
+        ],
+        2,
+    ),
 )
 def test_lanes_exchange_words(sim: Sim, shuffle: str, sources: list[int]) -> None:
     text = f"shfl.sync.{shuffle}, 0xffffffff;"

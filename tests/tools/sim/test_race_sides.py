@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from kopt.kernels.status import Status
+from support.quick_cases import first_quick
 from support.sim_run import Sim, SimCase, line_of
 
 BLOCK_SUM = """
@@ -47,7 +48,7 @@ def _case(source: str) -> SimCase:
 
 
 @pytest.mark.parametrize("seed", [0, 7, 11])
-@pytest.mark.parametrize("source", [BLOCK_SUM, NEXT_USE, BETWEEN_BLOCKS])
+@pytest.mark.parametrize("source", first_quick([BLOCK_SUM, NEXT_USE, BETWEEN_BLOCKS], 1))
 def test_store_and_load_are_both_told(sim: Sim, source: str, seed: int) -> None:
     outcome = sim.with_(seed=seed, workers=2).execute(_case(source))
     assert outcome.status is Status.DATA_RACE

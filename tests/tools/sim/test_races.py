@@ -5,6 +5,7 @@ import pytest
 
 from kopt.kernels.plan import Scratch
 from kopt.kernels.status import Status
+from support.quick_cases import first_quick
 from support.sim_run import Sim, SimCase
 
 KERNEL = 'extern "C" __global__ void k'
@@ -74,7 +75,7 @@ def _case(body: str) -> SimCase:
     )
 
 
-@pytest.mark.parametrize("name", RACES)
+@pytest.mark.parametrize("name", first_quick(RACES, 4))
 def test_races_are_found_for_every_schedule_and_number_of_workers(sim: Sim, name: str) -> None:
     case = _case(RACES[name])
     reports: set[str] = set()
@@ -102,25 +103,28 @@ def test_a_fence_counts_for_one_atomic(sim: Sim) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [
-        "out[threadIdx.x] = 7;\nfor (int i = threadIdx.x + 64; i < 256; i += 64) out[i] = 1;",
-        "__shared__ bool flag; flag = true; __syncthreads();"
-        " out[blockIdx.x * 64 + threadIdx.x] = flag;",
-        "__shared__ unsigned short s[64]; s[threadIdx.x] = threadIdx.x; __syncthreads();"
-        " out[blockIdx.x * 64 + threadIdx.x] = s[threadIdx.x ^ 1];",
-        "__shared__ unsigned char s[64]; s[threadIdx.x ^ 1] = threadIdx.x; __syncthreads();"
-        " out[blockIdx.x * 64 + threadIdx.x] = s[threadIdx.x];",
-        "__shared__ float s[64]; s[threadIdx.x] = 1; __syncwarp();"
-        " out[blockIdx.x * 64 + threadIdx.x] = s[threadIdx.x ^ 31];",
-        # All lanes load, the first one last, and another stores behind a warp sync.
-        "__shared__ float s[2]; const int w = threadIdx.x / 32, lane = threadIdx.x % 32;"
-        " if (lane < 1) s[w] = 1; __syncwarp(); float v = lane ? s[w] : 0;"
-        " v = __shfl_xor_sync(~0u, v, 1); if (lane == 0) v += s[w];"
-        " __syncwarp(); if (lane == 1) s[w] = v; out[blockIdx.x * 64 + threadIdx.x] = v;",
-        "__shared__ float s[2]; const int w = threadIdx.x / 32, lane = threadIdx.x % 32;"
-        " if (lane < 1) s[w] = 1; __syncwarp(); const float v = s[w];"
-        " __syncwarp(); if (lane == 0) s[w] = v; out[blockIdx.x * 64 + threadIdx.x] = v;",
-    ],
+    first_quick(
+        [
+            "out[threadIdx.x] = 7;\nfor (int i = threadIdx.x + 64; i < 256; i += 64) out[i] = 1;",
+            "__shared__ bool flag; flag = true; __syncthreads();"
+            " out[blockIdx.x * 64 + threadIdx.x] = flag;",
+            "__shared__ unsigned short s[64]; s[threadIdx.x] = threadIdx.x; __syncthreads();"
+            " out[blockIdx.x * 64 + threadIdx.x] = s[threadIdx.x ^ 1];",
+            "__shared__ unsigned char s[64]; s[threadIdx.x ^ 1] = threadIdx.x; __syncthreads();"
+            " out[blockIdx.x * 64 + threadIdx.x] = s[threadIdx.x];",
+            "__shared__ float s[64]; s[threadIdx.x] = 1; __syncwarp();"
+            " out[blockIdx.x * 64 + threadIdx.x] = s[threadIdx.x ^ 31];",
+            # All lanes load, the first one last, and another stores behind a warp sync.
+            "__shared__ float s[2]; const int w = threadIdx.x / 32, lane = threadIdx.x % 32;"
+            " if (lane < 1) s[w] = 1; __syncwarp(); float v = lane ? s[w] : 0;"
+            " v = __shfl_xor_sync(~0u, v, 1); if (lane == 0) v += s[w];"
+            " __syncwarp(); if (lane == 1) s[w] = v; out[blockIdx.x * 64 + threadIdx.x] = v;",
+            "__shared__ float s[2]; const int w = threadIdx.x / 32, lane = threadIdx.x % 32;"
+            " if (lane < 1) s[w] = 1; __syncwarp(); const float v = s[w];"
+            " __syncwarp(); if (lane == 0) s[w] = v; out[blockIdx.x * 64 + threadIdx.x] = v;",
+        ],
+        3,
+    ),
 )
 def test_orderly_kernels_have_no_race(sim: Sim, body: str) -> None:
     for seed, workers in ((0, 1), (0, 4), (1, 2), (2, 1), (5, 4)):

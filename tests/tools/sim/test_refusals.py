@@ -5,6 +5,7 @@ import pytest
 
 from kopt.kernels.status import Status
 from kopt.tools.sim.refusals import explain_assembly, parse_messages
+from support.quick_cases import first_quick
 from support.sim_run import Sim, SimCase
 
 KERNEL = 'extern "C" __global__ void k(float* out)'
@@ -122,10 +123,13 @@ def test_text_that_is_no_message_is_told_by_its_first_line() -> None:
 
 @pytest.mark.parametrize(
     ("header", "instead"),
-    [
-        ("cub/cub.cuh", "cooperative_groups::reduce"),
-        ("cuda_awbarrier_primitives.h", "<kopt/mbarrier.cuh>"),
-    ],
+    first_quick(
+        [
+            ("cuda_awbarrier_primitives.h", "<kopt/mbarrier.cuh>"),
+            ("cub/cub.cuh", "cooperative_groups::reduce"),  # seconds of g++
+        ],
+        1,
+    ),
 )
 def test_headers_for_gpus_only_are_named(sim: Sim, header: str, instead: str) -> None:
     source = f"#include <{header}>\n{KERNEL} {{ out[threadIdx.x] = 1; }}"

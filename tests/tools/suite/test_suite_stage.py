@@ -135,6 +135,7 @@ def test_a_fault_is_tried_again_and_ends_nothing(run: Run, begun: list[str], sui
     assert [one.task for one in again.faults] == ["three_rows"]
 
 
+@pytest.mark.slow  # a process that is killed
 def test_a_killed_run_goes_on_with_the_task_after_the_last_one_on_disk(
     run: Run, begun: list[str], suite: Path, tmp_path: Path
 ) -> None:

@@ -93,6 +93,7 @@ def test_full_log_is_a_link_and_not_a_part_of_the_reply() -> None:
     assert "ada" not in json.dumps(facts)
 
 
+@pytest.mark.slow  # forty of them on each of nine targets
 def test_names_of_a_million_letters_fit() -> None:
     resources = KernelResources(
         name="k" * 1_000_000,

@@ -135,6 +135,7 @@ async def test_a_client_outlives_its_server(tmp_path: Path, mode: Mode) -> None:
     assert not reply.is_error
 
 
+@pytest.mark.slow  # eight clients
 async def test_eight_clients_at_once_get_each_their_own_answer(tmp_path: Path) -> None:
     jobs = ScriptedJobs()
     jobs.go.clear()

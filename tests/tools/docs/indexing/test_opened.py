@@ -57,6 +57,7 @@ def test_a_file_that_is_no_database_is_damage(tmp_path: Path) -> None:
     assert read_error(path, error).is_damaged
 
 
+@pytest.mark.slow  # 300,000 of them
 def test_any_number_of_uids_is_looked_up(own_docs: Settings) -> None:
     write_library(own_docs, [MINE])
     with opened(library_index_path(own_docs), is_own=False) as library:

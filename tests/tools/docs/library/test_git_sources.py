@@ -80,6 +80,7 @@ def _nested_trees(folder: Path, levels: int) -> None:
     git(folder, "update-ref", "HEAD", git(folder, "commit-tree", "-m", "nested", tree))
 
 
+@pytest.mark.slow  # reads megabytes
 def test_endless_listing_is_refused_as_it_comes(tmp_path: Path, settings: Settings) -> None:
     _nested_trees(tmp_path / "repo", levels=9)
     with pytest.raises(SourceUnavailable, match="more than 200,000 files"):

@@ -84,6 +84,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, built_docs: Path) -> Setting
     return settings
 
 
+@pytest.mark.slow  # an index for each
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_index_is_made_again_and_that_is_said_once(
     built: Settings, damage: Callable[[Path], None]
@@ -98,6 +99,7 @@ def test_a_damaged_index_is_made_again_and_that_is_said_once(
     assert search_documents(QUERY, built).degraded == whole.degraded
 
 
+@pytest.mark.slow  # makes an index
 def test_without_parts_kopts_own_documents_answer(own_docs: Settings) -> None:
     fake_harvest().build(own_docs)
     for part in Parts(own_docs).folder.iterdir():
@@ -121,6 +123,7 @@ def test_an_index_that_cannot_say_its_sources_loses_none_but_the_forgotten(
     assert [one.source for one in read_meta(path).sources] == ["beta"]
 
 
+@pytest.mark.slow  # makes an index twice
 def test_a_search_under_way_keeps_the_index_that_it_began_with(own_docs: Settings) -> None:
     library = fake_harvest(alpha=1, beta=0)
     library.build(own_docs)

@@ -190,6 +190,7 @@ def test_a_winner_says_its_speedup_and_device(own_docs: Settings) -> None:
     assert winner.license is None
 
 
+@pytest.mark.slow  # all chunks anew
 def test_a_winner_without_a_sound_receipt_has_no_speedup(own_docs: Settings) -> None:
     path = promote(own_docs, speedup=1.5)
     receipt = path.with_name("b8xh64.sm_90a.receipt.json")
@@ -199,6 +200,7 @@ def test_a_winner_without_a_sound_receipt_has_no_speedup(own_docs: Settings) -> 
     assert "speedup is not known" in winner.comment
 
 
+@pytest.mark.slow  # all chunks anew
 def test_a_receipt_of_other_code_is_not_believed(own_docs: Settings) -> None:
     path = promote(own_docs, speedup=1.5)
     path.write_text(path.read_text("utf-8") + "// edited\n", "utf-8")
@@ -206,6 +208,7 @@ def test_a_receipt_of_other_code_is_not_believed(own_docs: Settings) -> None:
     assert "of other code" in winner.comment
 
 
+@pytest.mark.slow  # all chunks anew
 def test_an_unproven_kernel_says_that_it_never_ran_there(own_docs: Settings) -> None:
     chunks = make_chunks(current_corpus(own_docs))
     (kernel,) = [one for one in chunks if one.symbol == "nvfp4_quantize_blocks"]
@@ -216,6 +219,7 @@ def test_an_unproven_kernel_says_that_it_never_ran_there(own_docs: Settings) -> 
     assert kernel.arch == ("sm100",)
 
 
+@pytest.mark.slow  # all chunks anew
 def test_facts_of_other_code_are_not_told_of_an_unproven_kernel(
     own_docs: Settings, tmp_path: Path
 ) -> None:

@@ -218,6 +218,7 @@ except BackendUnavailable as error:
 """
 
 
+@pytest.mark.slow  # a process for each
 @pytest.mark.parametrize("what", ["import", "name server"])
 def test_what_never_answers_does_not_hold_the_process(settings: Settings, what: str) -> None:
     ended = subprocess.run(

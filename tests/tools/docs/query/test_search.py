@@ -75,6 +75,7 @@ def test_a_source_filter_leaves_that_source_only(shared_docs: Settings, source: 
     assert set(result.sources) == {source}
 
 
+@pytest.mark.slow  # makes the whole index
 def test_a_left_out_source_gives_no_hit(own_docs: Settings) -> None:
     promote(own_docs)
     assert _search(own_docs, "zebra stripe").hits[0].source == "winners"

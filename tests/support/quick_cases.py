@@ -1,0 +1,18 @@
+"""Parameters of which `make test` takes some: the others, which go the same way, are slow."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import pytest
+
+
+def first_quick(cases: Iterable[Any], count: int) -> list[Any]:
+    """Return `cases` as parameters; those behind the first `count` are marked `slow`.
+
+    A tuple among them holds the values of several names.
+    """
+    found: list[Any] = []
+    for number, case in enumerate(cases):
+        values = cast("tuple[Any, ...]", case) if isinstance(case, tuple) else (case,)
+        found.append(pytest.param(*values, marks=[] if number < count else [pytest.mark.slow]))
+    return found

@@ -1,9 +1,10 @@
 """A case: a candidate with the kernel that it is for and the tune values that it takes.
 
-Every stage's request holds one. The candidate's header is parsed once a process.
+Every stage's request holds one. The candidate's header is parsed once: cases that are made from
+this one, at another workload or with other tune values, hold the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -99,8 +100,19 @@ class Case:
 
     def at(self, workload: Workload) -> "Case":
         """Return the case at another workload of the problem."""
-        return replace(self, workload=workload)
+        return self._carried_to(replace(self, workload=workload))
 
     def with_tune(self, tune: Mapping[str, int]) -> "Case":
         """Return the case with these tune values instead of its own."""
-        return replace(self, tune=tune)
+        return self._carried_to(replace(self, tune=tune))
+
+    def with_shapes(self, shapes: Iterable[Workload]) -> "Case":
+        """Return the case with `shapes` as further workloads, all of which its header claims."""
+        workloads = (*self.problem.workloads, *shapes)
+        problem = self.problem.model_copy(update={"workloads": workloads})
+        return self._carried_to(replace(self, problem=problem))
+
+    def _carried_to(self, other: "Case") -> "Case":
+        """Return `other`, which is for the same names, with the header that was parsed here."""
+        vars(other)["parsed"] = self.parsed
+        return other

@@ -67,7 +67,7 @@ def parse_header(candidate: Candidate, problem: Problem) -> HeaderOutcome:
     return HeaderOutcome(header=header)
 
 
-@lru_cache(maxsize=64)  # a full check asks for one header at some hundred drawn shapes
+@lru_cache(maxsize=64)  # `declared_macros` asks, too
 def _tree(header: str) -> Node:
     return load_yaml(header)
 

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kopt.kernels import header_parser
+from kopt.kernels import case as case_module
 from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
-from kopt.kernels.strict_yaml import Node, load_yaml
 from support.tiny_problem import HEADER, tiny_candidate, tiny_problem
 
 
@@ -24,22 +23,16 @@ def test_a_header_is_parsed_once_for_a_case_and_all_that_is_derived(case: Case) 
     assert again.header is case.header
 
 
-def test_a_header_is_read_once_however_many_workloads_are_added_to_its_problem(
+def test_a_header_is_parsed_once_however_many_shapes_are_added_to_its_problem(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read: list[str] = []
-
-    def counted(text: str) -> Node:
-        read.append(text)
-        return load_yaml(text)
-
-    monkeypatch.setattr(header_parser, "load_yaml", counted)
-    candidate = tiny_candidate(HEADER.replace("family: other", "family: other  # of this test"))
-    for number in range(5):
-        drawn = case.workload.model_copy(update={"name": f"drawn_{number}"})
-        problem = case.problem.model_copy(update={"workloads": (case.workload, drawn)})
-        assert Case(problem, drawn, candidate).header is not None
-    assert len(read) == 1
+    header = case.header
+    monkeypatch.delattr(case_module, "parse_header")
+    drawn = [case.workload.model_copy(update={"name": f"drawn_{number}"}) for number in range(5)]
+    more = case.with_shapes(drawn[:2]).with_shapes(drawn[2:]).at(drawn[4])
+    assert header is not None and more.header is header
+    assert more.problem.workloads == (*case.problem.workloads, *drawn)
+    assert more.domain == (*case.domain, *drawn)
 
 
 def test_tune_values_that_are_left_out_have_their_default(case: Case) -> None:

@@ -7,7 +7,7 @@ built cubins serve is drawn: an axis that is compiled in (`specialize`) keeps it
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 from typing import Literal
 
@@ -142,7 +142,7 @@ class _Draw:
         header = self.case.header
         if header is None or not claims(header, self.case.problem, shape.axes):
             return False
-        here = _with_workloads(self.case, (shape,)).at(shape)
+        here = self.case.with_shapes((shape,)).at(shape)
         plan = resolve_plan(here, self.gpu).plan
         build = None if plan is None else _build_of(plan, self.builds)
         if plan is None or build is None:
@@ -184,7 +184,7 @@ def draw_hidden_shapes(
         draw.larger_one(axis)
     builds = tuple(_serving(build, draw.served) for build in compiled.builds)
     return HiddenShapes(
-        case=_with_workloads(case, draw.shapes),
+        case=case.with_shapes(draw.shapes),
         compiled=compiled.model_copy(update={"builds": builds}),
         plans=draw.plans,
         cases=tuple(_cases(draw.shapes, seeds, draw.rng, regimes)),
@@ -255,11 +255,6 @@ _LAST: dict[_Kind, Callable[[int], int]] = {
     "any": lambda value: 0,
 }
 """Sort keys by kind: what is of it comes first."""
-
-
-def _with_workloads(case: Case, shapes: Sequence[Workload]) -> Case:
-    workloads = (*case.problem.workloads, *shapes)
-    return replace(case, problem=case.problem.model_copy(update={"workloads": workloads}))
 
 
 def _build_of(plan: LaunchPlan, builds: Sequence[Build]) -> Build | None:

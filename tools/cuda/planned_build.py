@@ -173,16 +173,10 @@ def checked_plans(
     plans: list[LaunchPlan] = []
     found: dict[Diagnostic, None] = {}
     for plan in build.plans:
-        final = plan
-        if case.header is not None and needs_blocks_per_sm(case.header):
-            at = case.at(case.problem.workload(plan.workload))
-            outcome = resolve_plan(at, build.gpu, resident)
-            found.update(dict.fromkeys(outcome.diagnostics))
-            final = outcome.plan or plan
-        final = with_axis_widths(final, kernels)
+        final, mistakes = _finished(plan, kernels, case, build.gpu)
         plans.append(final)
         errors = check_plan(final, kernels, case.problem, build.gpu, resident)
-        found.update(dict.fromkeys(errors))
+        found.update(dict.fromkeys((*mistakes, *errors)))
     return tuple(plans), tuple(found)
 
 
@@ -191,13 +185,26 @@ def final_plan(
 ) -> LaunchPlan:
     """Return `plan` as it is launched: co-resident blocks and axis widths are those of the cubin.
 
+    Whether it agrees with the cubin is `checked_plans`' to say, once, when the cubin is built.
+
     Args:
         plan: Resolved from `case` without occupancy.
         kernels: Of the cubin that serves it.
         case: What the plan was made from, at any workload.
         gpu: The data sheet that it was made for.
     """
-    return checked_plans(PlannedBuild(gpu.arch, gpu, (plan,)), kernels, case)[0][0]
+    return _finished(plan, kernels, case, gpu)[0]
+
+
+def _finished(
+    plan: LaunchPlan, kernels: Sequence[KernelResources], case: Case, gpu: GpuSpec
+) -> tuple[LaunchPlan, tuple[Diagnostic, ...]]:
+    """Return the final plan, and why its occupancy gives none."""
+    if case.header is None or not needs_blocks_per_sm(case.header):
+        return with_axis_widths(plan, kernels), ()
+    at = case.at(case.problem.workload(plan.workload))
+    outcome = resolve_plan(at, gpu, _blocks_per_sm(kernels, gpu))
+    return with_axis_widths(outcome.plan or plan, kernels), outcome.diagnostics
 
 
 def _blocks_per_sm(kernels: Sequence[KernelResources], gpu: GpuSpec) -> BlocksPerSm:

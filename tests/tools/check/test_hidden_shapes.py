@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,13 +12,18 @@ from kopt.kernels.candidate import Candidate
 from kopt.kernels.case import Case
 from kopt.kernels.check_result import CheckResult
 from kopt.kernels.compile_result import Build, CompileResult, KernelParameter
+from kopt.kernels.header_parser import parse_header
+from kopt.kernels.plan import LaunchPlan
+from kopt.kernels.plan_check import check_plan
 from kopt.kernels.problem import Problem
 from kopt.kernels.problem_loader import find_kernel
+from kopt.kernels.record import Diagnostic
 from kopt.kernels.status import Status
 from kopt.tools.check import stage
 from kopt.tools.check.cases import Seeds, buffer_bytes, plan_cases
 from kopt.tools.check.hidden_shapes import HiddenShapes, draw_hidden_shapes, row_like_axes
 from kopt.tools.check.stage import CheckRequest, check_candidate
+from kopt.tools.cuda import planned_build
 from kopt.tools.cuda.compile_stage import CompileRequest
 from kopt.tools.cuda.planned_build import plan_builds
 from kopt.tools.devices.device import Arrays, ExecutionRequest
@@ -224,6 +230,24 @@ def test_a_result_names_the_shapes_it_rests_on(
     assert words is not None
     assert all(one.workload in words for one in result.hidden_shapes)
     assert len(result.hidden_shapes) == 7
+
+
+def test_the_header_is_parsed_once_and_the_plan_of_each_drawn_shape_checked_once(
+    problem: Problem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    checked: list[str] = []
+
+    def counted(plan: LaunchPlan, *others: Any) -> tuple[Diagnostic, ...]:
+        checked.append(plan.workload)
+        return check_plan(plan, *others)
+
+    monkeypatch.setattr(planned_build, "check_plan", counted)
+    written = Written(problem)
+    assert written.case.header is not None
+    parsed = parse_header.cache_info().misses
+    result = _check(written, monkeypatch, tmp_path, spoil=False)
+    assert parse_header.cache_info().misses == parsed
+    assert checked == [one.workload for one in result.hidden_shapes]
 
 
 def test_an_oracle_that_serves_named_shapes_only_is_no_failure(

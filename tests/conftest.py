@@ -4,6 +4,7 @@ Tests marked `gpu` are skipped where there is no NVIDIA GPU, with what is missin
 """
 
 import ctypes
+import gc
 import os
 from functools import lru_cache
 from importlib.util import find_spec
@@ -28,6 +29,9 @@ collect_ignore_glob = [] if find_spec("torch") else _WITH_TORCH
 
 # No test leaves a resident evaluator behind; those that want one say so.
 os.environ["KOPT_GPU_IDLE_S"] = "0"
+
+# What is collected stays for the whole run: looking for garbage would visit it again and again.
+gc.disable()
 
 _CONTROL_DEVICES = ("/dev/nvidiactl", "/dev/dxg")
 
@@ -67,6 +71,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if reason is not None:
         for item in marked:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Look for garbage from here on, but not among the tests and their modules."""
+    gc.freeze()
+    gc.enable()
 
 
 @lru_cache

@@ -57,6 +57,7 @@ def test_a_compile_error_shows_its_line_and_what_to_do(kopt: Kopt, tmp_path: Pat
     assert "What to do:" in ending.stdout
 
 
+@pytest.mark.slow  # a compile of its own
 @pytest.mark.parametrize("problem", first_quick(["add_rmsnorm_fp4quant", "rope_quantize_fp8"], 1))
 def test_the_skeleton_of_show_compiles(kopt: Kopt, tmp_path: Path, problem: str) -> None:
     kernel = load_problems()[problem].kernel_ids[0]

@@ -107,6 +107,7 @@ def test_stderr_whose_reader_went_away_ends_no_command(monkeypatch: pytest.Monke
     announce(["check", "mine.cu"])
 
 
+@pytest.mark.slow  # a full check
 def test_full_check_says_which_case_of_how_many_it_is_at(kopt: Kopt, mine: Path) -> None:
     words = ("--kernel", KERNEL, "--device", "sim", "--level", "full")
     lines = kopt("check", mine, *words).stderr.splitlines()

@@ -50,6 +50,7 @@ def test_a_cached_result_says_so_and_keeps_its_identity(
     assert second.occupancy == first.occupancy
 
 
+@pytest.mark.slow  # a compile for each build
 def test_specialised_axes_and_tune_values_are_compiled_in(
     compile_problem: Problem, settings: Settings
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_block_over_the_launch_bounds_is_a_plan_error(
     assert "__launch_bounds__(64)" in first_error(result)
 
 
+@pytest.mark.slow  # a compile of its own
 def test_module_state_is_refused_and_the_cubin_is_still_described(
     compile_problem: Problem, settings: Settings
 ) -> None:
@@ -151,6 +153,7 @@ def test_a_dependent_launch_must_wait_for_its_producer(
     )
 
 
+@pytest.mark.slow  # a compile of its own
 def test_a_dependent_launch_cannot_be_judged_without_nvdisasm(
     compile_problem: Problem,
     settings: Settings,

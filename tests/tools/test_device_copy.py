@@ -14,6 +14,7 @@ from kopt.tools.cuda.compile_stage import CompileRequest, compile_candidate
 from kopt.tools.sim.device import SimDevice
 
 
+@pytest.mark.slow  # a program for each
 @pytest.mark.parametrize("workload", ["r8192xw8192", "r8192xw4096", "r3000xw4100"])
 def test_the_copy_is_right_whether_it_reads_or_writes_more(
     workload: str, settings: Settings

@@ -104,6 +104,7 @@ def test_error_that_lists_what_a_source_has_stays_short(tools: AgentTools) -> No
     assert answer.is_error and len(answer.text) < 1_100 and "more characters" in answer.text
 
 
+@pytest.mark.slow  # makes the whole index
 def test_search_is_answered_and_logged_with_the_run(tools: AgentTools) -> None:
     answer = use(tools, "search_docs", query="uint4 vectorized load bf16")
     (logged,) = read_retrievals(tools.site.settings.runs / "run-1")

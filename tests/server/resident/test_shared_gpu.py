@@ -78,6 +78,7 @@ def test_the_first_call_waits_for_no_second_worker_which_starts_once_it_is_over(
     assert len(scripted.workers) == 2
 
 
+@pytest.mark.slow  # workers of its own
 def test_second_workers_start_beside_no_measurement_and_none_is_told_of_them(
     scripted: ScriptedDevice, tmp_path: Path
 ) -> None:

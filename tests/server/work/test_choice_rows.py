@@ -95,6 +95,7 @@ def test_values_that_a_variant_sets_are_shown_and_not_asked_for(site: WorkSite) 
     assert row.threads_per_block == 512
 
 
+@pytest.mark.slow  # several compiles
 def test_values_beside_all_hold_for_every_row(site: WorkSite) -> None:
     work = TableWork(
         tool="profile", kernel=KERNEL, files=(GOOD,), tune={"BLOCK": 256}, every=True, device="sim"

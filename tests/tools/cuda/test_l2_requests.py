@@ -68,6 +68,7 @@ def test_a_flag_says_what_it_means_for_times_and_refuses_nothing(
     assert "before it waits for the launch before it" in early
 
 
+@pytest.mark.slow  # compiles and disassembles
 @ARCHS
 def test_a_kernel_that_could_write_constant_variables_is_refused(
     arch: str, settings: Settings, toolchain: FoundToolchain

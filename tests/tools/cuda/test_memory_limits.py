@@ -34,6 +34,7 @@ def test_a_compile_bomb_ends_as_the_candidate_s_own_fault(
     assert told.hint is not None and "macros" in told.hint
 
 
+@pytest.mark.slow  # compiles up to the limit of memory
 @pytest.mark.parametrize("size", ["1ULL << 31", "1ULL << 33"])
 def test_gigabytes_of_module_data_are_the_candidate_s_own_fault(
     compile_problem: Problem, settings: Settings, size: str

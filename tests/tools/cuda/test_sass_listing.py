@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from kopt.config.settings import Settings
 from kopt.tools.cuda.nvdisasm import list_instructions, parse_listing, run_nvdisasm
 from kopt.tools.cuda.toolchain import FoundToolchain
@@ -27,6 +29,7 @@ def test_predicates_stand_before_and_padding_is_left_out() -> None:
     assert parse_listing(json.dumps(document)) == {"k": ("@!P0 EXIT", "RET.REL")}
 
 
+@pytest.mark.slow  # compiles and disassembles
 def test_wide_accesses_of_a_cubin_are_listed(settings: Settings, toolchain: FoundToolchain) -> None:
     listing = list_instructions(cubin_of(COPY, settings, "sm_90a"), toolchain, settings)
     assert listing is not None

@@ -47,6 +47,7 @@ def run_test(problem: Problem, folder: Path, damage: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+@pytest.mark.slow  # 32 cases in a process
 def test_right_results_pass_at_every_workload_kind_of_input_and_seed(
     problem: Problem, tmp_path: Path
 ) -> None:

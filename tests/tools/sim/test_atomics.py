@@ -12,7 +12,7 @@ from support.sim_run import Array, Sim, SimCase, line_of
 KERNEL = 'extern "C" __global__ void k'
 
 
-@pytest.mark.parametrize("space", ["global", "shared"])
+@pytest.mark.parametrize("space", first_quick(["global", "shared"], 1))
 def test_integer_atomics_of_every_kind(sim: Sim, space: str) -> None:
     body = """
       const int t = threadIdx.x;
@@ -74,6 +74,7 @@ def test_atomics_on_floats_and_wide_and_narrow_types(sim: Sim) -> None:
     assert out["w"].tolist() == [32 << 40, 31 << 33]
 
 
+@pytest.mark.slow  # two programs
 def test_an_atomic_on_memory_that_nothing_wrote_is_found(sim: Sim) -> None:
     source = KERNEL + "(int* out) {\n  __shared__ int s;\n  atomicAdd(&s, 1);\n  out[0] = 1;\n}"
     case = SimCase(source, outputs={"out": np.zeros(1, np.int32)})
@@ -222,6 +223,7 @@ def test_blocks_of_a_cooperative_launch_may_spin_on_each_other(sim: Sim) -> None
         assert sim.with_(seed=seed).outputs(case)["out"].tolist() == [0, 1, 2, 3, 6]
 
 
+@pytest.mark.slow  # a program of its own
 def test_unsynchronised_volatile_reductions_of_a_warp_are_races(sim: Sim) -> None:
     source = (
         KERNEL

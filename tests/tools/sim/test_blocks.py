@@ -10,6 +10,7 @@ from kopt.kernels.plan import Argument, Launch
 from kopt.kernels.status import Status
 from kopt.tools.sim.program import build_program
 from kopt.tools.sim.program_facts import SimProgram
+from support.quick_cases import first_quick
 from support.sim_run import Sim, SimCase, int32, line_of
 
 KERNEL = 'extern "C" __global__ void k'
@@ -68,22 +69,26 @@ def test_early_exits_do_not_hold_up_a_barrier(sim: Sim) -> None:
 
 @pytest.mark.parametrize(
     ("body", "words"),
-    [
-        (
-            "if (threadIdx.x < 40)\n__syncthreads(); // first\nelse\n__syncthreads();",
-            "threads of one block meet at different barriers, lines 3 and 5",
-        ),
-        (
-            "if (threadIdx.x < 32)\n__syncthreads(); // first\nelse { __syncthreads();"
-            " if (threadIdx.x > 40)\n __syncthreads(); else __syncwarp();\n}",
-            "barriers",
-        ),
-        (
-            "if (threadIdx.x < 8)\n__syncthreads(); // first\n"
-            "else if (threadIdx.x < 32) __shfl_sync(0xffffffffu, 1, 0);",
-            "thread 0 waits at line 3 for a block barrier, thread 8 at line 4 for a warp shuffle",
-        ),
-    ],
+    first_quick(
+        [
+            (
+                "if (threadIdx.x < 40)\n__syncthreads(); // first\nelse\n__syncthreads();",
+                "threads of one block meet at different barriers, lines 3 and 5",
+            ),
+            (
+                "if (threadIdx.x < 32)\n__syncthreads(); // first\nelse { __syncthreads();"
+                " if (threadIdx.x > 40)\n __syncthreads(); else __syncwarp();\n}",
+                "barriers",
+            ),
+            (
+                "if (threadIdx.x < 8)\n__syncthreads(); // first\n"
+                "else if (threadIdx.x < 32) __shfl_sync(0xffffffffu, 1, 0);",
+                "thread 0 waits at line 3 for a block barrier,"
+                " thread 8 at line 4 for a warp shuffle",
+            ),
+        ],
+        1,
+    ),
 )
 def test_diverged_barriers_name_lines_and_threads(sim: Sim, body: str, words: str) -> None:
     source = f"{KERNEL}(int* out) {{\n{body}\n}}"
@@ -236,6 +241,7 @@ def test_a_loop_that_never_ends_gives_its_line_and_leaves_no_process(sim: Sim) -
     assert program.executable not in _running_commands()
 
 
+@pytest.mark.slow  # a program for each
 @pytest.mark.parametrize(
     "body",
     [
@@ -252,6 +258,7 @@ def test_locals_beyond_the_stack_say_so(sim: Sim, body: str) -> None:
     assert found.line == 1
 
 
+@pytest.mark.slow  # a program of its own
 def test_locals_of_64_kib_run(sim: Sim) -> None:
     source = (
         KERNEL
@@ -262,6 +269,7 @@ def test_locals_of_64_kib_run(sim: Sim) -> None:
     assert sim.outputs(case)["out"].tolist() == list(range(32))
 
 
+@pytest.mark.slow  # a program of its own
 def test_endless_recursion_is_a_crash(sim: Sim) -> None:
     source = """struct Deep { int (*f)(const Deep&, int); };
     int dive(const Deep& d, int n) { volatile int pad[64]; pad[n % 64] = n;
@@ -272,6 +280,7 @@ def test_endless_recursion_is_a_crash(sim: Sim) -> None:
     assert "stack" in found.message
 
 
+@pytest.mark.slow  # two programs
 def test_a_division_by_zero_and_a_trap_are_crashes(sim: Sim) -> None:
     for statement, words in (("out[1] = 7 / out[0];", "Floating point"), ("__trap();", "__trap()")):
         source = f"{KERNEL}(int* out) {{ out[0] = 0;\n{statement} }}"

@@ -73,6 +73,7 @@ def test_names_of_the_c_library_stay_the_candidates_own(sim: Sim) -> None:
     assert sim.outputs(_case(before, "fork();"))["out"].tolist() == [1] * 32
 
 
+@pytest.mark.slow  # two programs
 def test_a_wild_call_is_a_crash(sim: Sim) -> None:
     for target in ("(void (*)())16", "(void (*)())out"):
         found = sim.fault(_case("", f"(({target}))();"), Status.CRASH)
@@ -150,6 +151,7 @@ def test_the_verdict_is_the_same_at_every_sandbox_level(sim: Sim) -> None:
     assert len(seen) == 1
 
 
+@pytest.mark.slow  # two programs
 def test_assertions_are_evaluated_and_a_failed_one_is_a_crash(sim: Sim) -> None:
     good = _case("#include <cassert>", "bool said = false; assert((said = true)); out[0] = said;")
     sim.outputs(good)

@@ -111,6 +111,7 @@ def _to_odd(a: float, b: float, c: float) -> float:
     return float(np.nextafter(nearest, np.inf if exact > Fraction(nearest) else -np.inf))
 
 
+@pytest.mark.slow  # a program for each
 @pytest.mark.parametrize(("dtype", "name"), [("bfloat16", "__nv_bfloat16"), ("float16", "__half")])
 def test_unary_narrow_functions_round_the_float_result(sim: Sim, dtype: str, name: str) -> None:
     functions: dict[str, Callable[[Array], Array]] = {
@@ -143,6 +144,7 @@ def test_unary_narrow_functions_round_the_float_result(sim: Sim, dtype: str, nam
         assert np.max(np.abs(differ)) <= 1, text  # one last place, where float32 itself is a tie
 
 
+@pytest.mark.slow  # a program of its own
 def test_fp8_and_fp4_conversions_of_cudas_headers_run(sim: Sim) -> None:
     source = (
         KERNEL + "(const float* in, unsigned char* out) { float x = in[threadIdx.x];"

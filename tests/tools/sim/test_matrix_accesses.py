@@ -95,7 +95,7 @@ def test_fault_is_told_at_the_lane_that_names_the_row(
     ],
     ids=["store-ldmatrix", "ldmatrix-store", "stmatrix-load", "load-stmatrix"],
 )
-@pytest.mark.parametrize("threads", [32, 64])
+@pytest.mark.parametrize("threads", first_quick([32, 64], 1))
 def test_accesses_without_a_barrier_between_are_races(sim: Sim, body: str, threads: int) -> None:
     case = _case(body, threads)
     found = sim.fault(case, Status.DATA_RACE)

@@ -127,6 +127,7 @@ def test_reads_of_what_nothing_wrote_are_found(sim: Sim, name: str) -> None:
     assert sim.execute(replace(_case(""), source=source)).status is Status.PASSED
 
 
+@pytest.mark.slow  # two programs
 def test_block_copies_that_the_compiler_would_expand_are_refused(sim: Sim) -> None:
     for name in ("__builtin_memcpy(out, in, 33)", "__builtin_memset(out, 0, 33)"):
         found = sim.fault(_case(name), Status.UNSUPPORTED_ON_SIM)
@@ -154,6 +155,7 @@ def test_zeroed_scratch_and_inout_count_as_written(sim: Sim) -> None:
     assert sim.execute(replace(case, scratch=(zeroed,))).status is Status.PASSED
 
 
+@pytest.mark.slow  # a program of its own
 def test_shared_memory_of_an_earlier_block_counts_as_unwritten(sim: Sim) -> None:
     source = (
         KERNEL
@@ -186,6 +188,7 @@ def test_constant_tables_are_readable(sim: Sim) -> None:
     np.testing.assert_array_equal(out, expected)
 
 
+@pytest.mark.slow  # a program of its own
 def test_a_table_of_zeros_is_a_table(sim: Sim) -> None:
     source = """__constant__ float zeros[2] = {0.0f, 0.0f};
     __constant__ const int more[3] = {0, 0, 0};
@@ -195,6 +198,7 @@ def test_a_table_of_zeros_is_a_table(sim: Sim) -> None:
     assert not out.any()
 
 
+@pytest.mark.slow  # a program of its own
 def test_a_store_to_a_table_is_out_of_bounds(sim: Sim) -> None:
     source = """__constant__ float table[4] = {0.5f, 1.5f, 2.5f, 3.5f};
     extern "C" __global__ void k(float* out) { ((float*)table)[threadIdx.x % 4] = 1;
@@ -237,6 +241,7 @@ def test_a_call_that_takes_a_struct_from_memory_is_refused_unless_inlined(
     assert sim.execute(SimCase(inlined, inputs, outputs)).status is Status.OUT_OF_BOUNDS
 
 
+@pytest.mark.slow  # three programs
 def test_shared_structs_that_a_call_returns_or_takes_are_refused(sim: Sim) -> None:
     define = (
         STRUCT + "__attribute__((noinline)) Row make(int n) { Row r{}; r.x[n] = 1; return r; }\n"

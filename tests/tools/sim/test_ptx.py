@@ -94,6 +94,7 @@ def test_lanes_exchange_words(sim: Sim, shuffle: str, sources: list[int]) -> Non
     assert list(_out(sim, f"{run}\nout[threadIdx.x] = r;")[:32]) == sources
 
 
+@pytest.mark.slow  # a program of its own
 def test_votes_reductions_and_leaders(sim: Sim) -> None:
     body = (
         "unsigned ballot, sum, leader, chosen;\n"
@@ -125,6 +126,7 @@ def test_atomics_add_exchange_and_compare(sim: Sim) -> None:
     assert list(_out(sim, body)[:3]) == [496, 31, 9]
 
 
+@pytest.mark.slow  # two programs
 def test_asynchronous_copy_is_there_after_its_wait_and_not_before(sim: Sim) -> None:
     body = (
         "__shared__ __align__(16) unsigned s[128];\n"
@@ -143,6 +145,7 @@ def test_asynchronous_copy_is_there_after_its_wait_and_not_before(sim: Sim) -> N
     sim.fault(case, Status.UNINITIALIZED_READ)
 
 
+@pytest.mark.slow  # a program of its own
 def test_bulk_copy_lands_at_the_mbarrier_that_is_waited_for_in_a_loop(sim: Sim) -> None:
     body = (
         "__shared__ __align__(16) unsigned s[64]; __shared__ unsigned long long barrier;\n"
@@ -173,6 +176,7 @@ def test_access_out_of_bounds_is_told_with_the_line_of_the_statement(sim: Sim) -
     assert sim.fault(case, Status.OUT_OF_BOUNDS).line == line_of(source, "// beyond")
 
 
+@pytest.mark.slow  # a program of its own
 def test_macro_of_a_statement_works_in_each_place(sim: Sim) -> None:
     macro = '#define NEXT(to, from) asm("add.u32 %0, %1, 1;" \\\n  : "=r"(to) : "r"(from))'
     used = "unsigned a, b; NEXT(a, in[threadIdx.x]);\nif (a) NEXT(b, a); else b = 0;"

@@ -89,6 +89,7 @@ def test_races_are_found_for_every_schedule_and_number_of_workers(sim: Sim, name
     assert found.line in (2, 3, 4)
 
 
+@pytest.mark.slow  # two programs
 def test_a_fence_counts_for_one_atomic(sim: Sim) -> None:
     body = (
         "__shared__ int s, data; if (threadIdx.x == 0) s = data = 0; __syncthreads();\n"

@@ -60,6 +60,7 @@ REFERENCES: dict[str, Callable[[Array], Array]] = {
 REFERENCES["erfcinv"] = lambda y: -REFERENCES["normcdfinv"](y / 2) / math.sqrt(2)
 
 
+@pytest.mark.slow  # programs with every function
 @pytest.mark.parametrize("suffix", ["", "f"])
 def test_library_functions_agree_with_their_definitions(sim: Sim, suffix: str) -> None:
     dtype, name = (np.float32, "float") if suffix else (np.float64, "double")
@@ -117,6 +118,7 @@ EXACT = {
 }
 
 
+@pytest.mark.slow  # one program with every conversion
 def test_conversions_and_norms_are_exact(sim: Sim) -> None:
     stores = "".join(f"out[{n}] = (double)({text});\n" for n, text in enumerate(EXACT))
     source = (

@@ -181,6 +181,7 @@ def test_code_that_stands_twice_is_one_chunk_with_both_places(chunks: list[Chunk
     assert len(rounding.also_at) >= 3
 
 
+@pytest.mark.slow  # all chunks anew
 def test_a_winner_says_its_speedup_and_device(own_docs: Settings) -> None:
     promote(own_docs, speedup=1.5)
     (winner,) = [c for c in make_chunks(current_corpus(own_docs)) if c.symbol == "zebra_sum"]

@@ -48,11 +48,11 @@ demo-study: $(venv)/.stamp-toolkit | g++ ## with and without memory on four kern
 kernelbench: $(venv)/.stamp-torch $(venv)/.stamp-kernelbench | g++ ## import KernelBench's tasks and check their kernels on the simulator (KERNELBENCH=its checkout)
 	@KERNELBENCH="$(KERNELBENCH)" $(venv)/bin/python benchmarks/kernelbench_import.py $(KERNELBENCH_FLAGS)
 
-test: $(venv)/.stamp-test $(venv)/.stamp-torch | g++ ## run the tests but the slow ones: six minutes on two cores
+test: $(venv)/.stamp-test $(venv)/.stamp-torch | g++ ## run the tests but the slow ones: five to six minutes on two idle cores
 	@echo "make test: running the tests"
 	@$(pytest) -m "not slow"
 
-# In one go: the workers collect seventeen thousand tests once, and nobody waits between two parts.
+# In one go: the workers collect nineteen thousand tests once, and nobody waits between two parts.
 test-all: $(venv)/.stamp-test $(venv)/.stamp-torch | g++ ## run all tests but the nightly: also crashes, endings of processes, every shipped kernel
 	@echo "make test-all: running the tests and the slow tests"
 	@$(pytest) -m "not nightly"

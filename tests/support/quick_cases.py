@@ -1,7 +1,7 @@
 """Parameters of which `make test` takes some: the others, which go the same way, are slow."""
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -13,6 +13,8 @@ def first_quick(cases: Iterable[Any], count: int) -> list[Any]:
     """
     found: list[Any] = []
     for number, case in enumerate(cases):
-        values = cast("tuple[Any, ...]", case) if isinstance(case, tuple) else (case,)
+        values: list[Any] = [case]
+        if isinstance(case, tuple):
+            values = [*case]
         found.append(pytest.param(*values, marks=[] if number < count else [pytest.mark.slow]))
     return found

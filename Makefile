@@ -48,7 +48,7 @@ demo-study: $(venv)/.stamp-toolkit | g++ ## with and without memory on four kern
 kernelbench: $(venv)/.stamp-torch $(venv)/.stamp-kernelbench | g++ ## import KernelBench's tasks and check their kernels on the simulator (KERNELBENCH=its checkout)
 	@KERNELBENCH="$(KERNELBENCH)" $(venv)/bin/python benchmarks/kernelbench_import.py $(KERNELBENCH_FLAGS)
 
-test: $(venv)/.stamp-test $(venv)/.stamp-torch | g++ ## run the tests but the slow ones: five to six minutes on two idle cores
+test: $(venv)/.stamp-test $(venv)/.stamp-torch | g++ ## run the tests but the slow ones: seven minutes on two cores
 	@echo "make test: running the tests"
 	@$(pytest) -m "not slow"
 

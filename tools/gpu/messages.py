@@ -260,7 +260,7 @@ class Failed(Record):
     message: str
 
 
-Request = Annotated[
+CandidateRequest = (
     StartRequest
     | StageRequest
     | ExecuteRequest
@@ -270,9 +270,9 @@ Request = Annotated[
     | WarmRequest
     | CloseTimingRequest
     | CopyCeilingRequest
-    | GraphRunsRequest,
-    Field(discriminator="kind"),
-]
+)
+"""What is asked of a worker that runs candidates."""
+Request = Annotated[CandidateRequest | GraphRunsRequest, Field(discriminator="kind")]
 Answer = Annotated[
     Hello
     | StartAnswer

@@ -8,6 +8,7 @@ from pathlib import Path
 from kopt.config.errors import InfraError
 from kopt.tools.gpu.messages import (
     Answer,
+    CandidateRequest,
     CloseTimingRequest,
     CollectRequest,
     CopyCeilingAnswer,
@@ -15,6 +16,7 @@ from kopt.tools.gpu.messages import (
     Done,
     ExecuteRequest,
     FaultAnswer,
+    GraphRunsRequest,
     OpenTimingAnswer,
     OpenTimingRequest,
     ReplayRequest,
@@ -49,12 +51,14 @@ class CudaEngine:
 
     def answer(self, request: Request, folder: Path) -> Answer:
         """Do what `request` asks; what CUDA or a library says against a side is an answer, too."""
+        if isinstance(request, GraphRunsRequest):  # a candidate may have run here
+            raise InfraError("graphs of oracles run in a worker of their own")
         try:
             return self._answer(request, folder)
         except ExecutionFailure as failure:
             return FaultAnswer(fault=failure.fault, side=failure.side)
 
-    def _answer(self, request: Request, folder: Path) -> Answer:
+    def _answer(self, request: CandidateRequest, folder: Path) -> Answer:
         match request:
             case StartRequest():
                 return self._start(request)
@@ -78,8 +82,6 @@ class CudaEngine:
                 worker = self._context()
                 gb_s = copy_ceiling_gb_s(worker.facts.l2_bytes, worker.stream)
                 return CopyCeilingAnswer(gb_s=gb_s)
-        # A graph of an oracle: a candidate may have run here.
-        raise InfraError(f"{request.kind} is asked of a worker without candidates")
 
     def _start(self, request: StartRequest) -> Answer:
         if self._worker is not None:

@@ -4,24 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from kopt.config.callbacks import ignore
 from kopt.kernels.problem_loader import load_problem
-from kopt.tools.pytorch.importing.child import export
-from kopt.tools.pytorch.importing.request import ExportRequest, Mode
-from kopt.tools.pytorch.importing.stage import ImportRequest, ImportResult, write_problem
+from support.imported_modules import import_text
 from support.torch_sources import HEAD, SOURCES
 
 pytestmark = pytest.mark.slow  # torch.export: 10 s for the first of a process, 1 to 3 s for others
-
-
-def _imported(tmp_path: Path, text: str, name: str = "task", mode: Mode = "as-is") -> ImportResult:
-    source, work = tmp_path / f"{name}.py", tmp_path / "work"
-    source.write_text(text, "utf-8")
-    work.mkdir()
-    request = ExportRequest(source=str(source), mode=mode)
-    exported = export(request, work, ignore)
-    place = tmp_path / "problems" / name
-    return write_problem(ImportRequest(request, place.parent, name), exported, work, place)
 
 
 SQUARE = (
@@ -39,7 +26,7 @@ def get_inputs():
 
 
 def test_rows_of_a_square_product_are_told_from_its_columns(tmp_path: Path) -> None:
-    problem = load_problem(Path(_imported(tmp_path, SQUARE).folder))
+    problem = load_problem(Path(import_text(tmp_path, SQUARE).folder))
     assert problem.row_axis == "B"
     assert [tensor.shape for tensor in problem.tensors] == [("B", "C"), ("C", "C"), ("B", "C")]
     assert [dict(one.axes) for one in problem.workloads] == [
@@ -50,11 +37,11 @@ def test_rows_of_a_square_product_are_told_from_its_columns(tmp_path: Path) -> N
 
 def test_rows_against_rows_are_those_of_the_first_input(tmp_path: Path) -> None:
     text = SQUARE.replace("a @ b", "a @ b.T")
-    assert _imported(tmp_path, text).row_axis == "B"
+    assert import_text(tmp_path, text).row_axis == "B"
 
 
 def test_a_product_of_columns_has_no_rows(tmp_path: Path) -> None:
-    assert _imported(tmp_path, SQUARE.replace("a @ b", "a.T @ b")).row_axis is None
+    assert import_text(tmp_path, SQUARE.replace("a @ b", "a.T @ b")).row_axis is None
 
 
 def test_a_batch_norm_has_no_rows_in_training_and_rows_in_use(tmp_path: Path) -> None:
@@ -62,5 +49,5 @@ def test_a_batch_norm_has_no_rows_in_training_and_rows_in_use(tmp_path: Path) ->
     for place, mode in (("a", "as-is"), ("b", "eval")):
         (tmp_path / place).mkdir()
         chosen: Mode = "eval" if mode == "eval" else "as-is"
-        result = _imported(tmp_path / place, text, mode=chosen)
+        result = import_text(tmp_path / place, text, mode=chosen)
         assert result.row_axis == (None if mode == "as-is" else "B")

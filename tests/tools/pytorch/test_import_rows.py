@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kopt.kernels.problem_loader import load_problem
+from kopt.tools.pytorch.importing.request import Mode
 from support.imported_modules import import_text
 from support.torch_sources import HEAD, SOURCES
 

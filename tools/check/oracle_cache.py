@@ -40,7 +40,7 @@ from .reference import Reference, RowNoise
 
 Array = npt.NDArray[Any]
 
-_FORMAT = "5"
+_FORMAT = "6"
 _ENTRY = "entry.json"
 LIMIT_BYTES = 4 << 30
 """The most that the cache takes."""

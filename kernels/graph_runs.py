@@ -46,7 +46,6 @@ class GraphRunner(Protocol):
         """Return the results; None if the graph does not run there, for want of memory mostly.
 
         Raises:
-            SetupError: No process for it can start here.
-            InfraError: The device failed.
+            InfraError: The device was abandoned.
         """
         ...

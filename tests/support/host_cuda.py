@@ -30,6 +30,7 @@ class CUresult(IntEnum):
     CUDA_ERROR_INVALID_VALUE = 1
     CUDA_ERROR_OUT_OF_MEMORY = 2
     CUDA_ERROR_INVALID_IMAGE = 200
+    CUDA_ERROR_OPERATING_SYSTEM = 304
     CUDA_ERROR_NOT_FOUND = 500
     CUDA_ERROR_ILLEGAL_ADDRESS = 700
 
@@ -91,6 +92,7 @@ class HostCuda(ModuleType):
         self.memory_bytes = 1 << 30
         self.pending = CUresult.CUDA_SUCCESS
         self.pinned: dict[int, Any] = {}
+        self.refuses_to_lock = False
         """Page-locked memory in use, by address."""
         self._blocks: dict[int, Any] = {}
         self._functions: list[str] = []
@@ -170,6 +172,8 @@ class HostCuda(ModuleType):
 
     def cuMemHostRegister(self, address: int, size_bytes: int, _: int) -> tuple[Any, ...]:
         """Note what is locked."""
+        if self.refuses_to_lock:
+            return (CUresult.CUDA_ERROR_OPERATING_SYSTEM,)
         self.pinned[address] = size_bytes
         return (CUresult.CUDA_SUCCESS,)
 

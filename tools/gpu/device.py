@@ -182,8 +182,7 @@ class CudaDevice:
         """Return the results of an oracle's graph; None if it does not run here.
 
         Raises:
-            SetupError: No worker can start here.
-            InfraError: The worker or the device failed.
+            InfraError: This use of the device was abandoned.
         """
         return self._graphs.run(runs, self._refuse_if_abandoned)
 
@@ -291,8 +290,7 @@ class CudaDevice:
             raise InfraError("what ran on the GPU was ended")
 
     def _tell_wait(self, wait: Wait) -> None:
-        held = "" if wait.holder is None else f"; held by {wait.holder}"
-        self._tell(f"waiting for {self.name}, {wait.before} before you{held}")
+        self._tell(wait.told_of(self.name))
 
     def _tell(self, line: str) -> None:
         if self._on_wait is not None:

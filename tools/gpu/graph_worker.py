@@ -101,7 +101,7 @@ class GraphWorker:
         (worker.folder / _INPUTS).unlink()
         if answer.results is None:
             raise InfraError(answer.refused)
-        results = read_results(worker, answer.results)
+        results = _read_results(worker, answer.results)
         (worker.folder / answer.results.file).unlink()  # expected outputs do not stay on disk
         return _results_of(results)
 
@@ -116,7 +116,7 @@ def _asked(pool: WorkerPool, worker: WorkerProcess, request: GraphRunsRequest) -
     return answer
 
 
-def read_results(worker: WorkerProcess, file: ArrayFile) -> Arrays:
+def _read_results(worker: WorkerProcess, file: ArrayFile) -> Arrays:
     """Return the arrays of an answer, copied.
 
     Raises:

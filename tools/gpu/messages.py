@@ -234,7 +234,7 @@ class GraphRunsRequest(Record):
     inputs: ArrayFile
     """Every input of the graph by name, and the text of graph.json as bytes."""
     dtypes: dict[str, str]
-    """Of the inputs."""
+    """The dtype of each input, by its name."""
 
 
 class GraphRunsAnswer(Record):

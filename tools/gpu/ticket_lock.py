@@ -50,6 +50,11 @@ class Wait:
     holder: Holder | None
     """The process that holds the lock; None if it has just released it."""
 
+    def told_of(self, device: str) -> str:
+        """Return the place in one line for people."""
+        held = "" if self.holder is None else f"; held by {self.holder}"
+        return f"waiting for {device}, {self.before} before you{held}"
+
 
 class TicketLock:
     """The lock called `name`; each `hold` is independent, also between threads."""

@@ -37,7 +37,7 @@ from .torch_library import Tensor, load_torch, threads_of
 SAMPLES = 16
 """Runs whose roundings are sampled: twelve are independent, which know a deviation to 20 %."""
 FEW_SAMPLES = 5
-"""Of large graphs with few outputs, on the CPU: four are independent."""
+"""Sampled runs of a large graph with few outputs on the CPU, of which four are independent."""
 MANY_ELEMENTS = 1 << 24
 """Elements of all inputs and outputs from which on a graph is large."""
 MANY_FLOPS = 1 << 31

@@ -39,7 +39,7 @@ With fewer, threads wait for one another's Python: on 2 cores, runs of 1.8 milli
 """
 
 GPU_BLOCK_ELEMENTS = 1 << 24
-"""The same on a GPU, where a block keeps all processors at work and temporaries of 128 MiB fit."""
+"""Elements that are moved at once on a GPU: they keep all processors at work, in 128 MiB."""
 
 WIDE_ELEMENTS = 1 << 21
 """Elements of a result from which on several threads move it, each so many at once."""
@@ -73,7 +73,7 @@ class SampledRun:
     """One run whose roundings are sampled."""
 
     seed: int
-    """Of its random numbers."""
+    """What its random numbers are drawn from."""
     scale: float
     """How many times larger than honest ones its roundings are."""
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kopt.config.callbacks import ignore
 from kopt.config.settings import Settings
 from kopt.kernels.graph_runs import GraphResults, GraphRuns
 from kopt.tools.remote.answers import OpenedAnswer
@@ -55,5 +54,5 @@ class ResidentGpu(RemoteGpu):
         from kopt.tools.gpu.ticket_lock import TicketLock
 
         pool, lock = graph_pool(self.facts.uuid, self._settings), TicketLock(self.facts.uuid)
-        # What waits for the evaluator's turns is told by it.
-        return GraphWorker(pool, GpuTurns(lock, pool, ignore), self._show)
+        turns = GpuTurns(lock, pool, lambda wait: self._show(wait.told_of(self.name)))
+        return GraphWorker(pool, turns, self._show)

@@ -74,3 +74,13 @@ def test_more_than_the_host_has_is_refused_before_it_is_touched(host_cuda: HostC
     with pytest.raises(CudaError, match="OUT_OF_MEMORY"), PinnedPool().lent(whole // 3):
         pass
     assert not host_cuda.pinned
+
+
+def test_where_the_system_refuses_to_lock_ordinary_memory_is_lent(host_cuda: HostCuda) -> None:
+    host_cuda.refuses_to_lock = True
+    pool = PinnedPool()
+    for size in (1, 2 * HUGE):  # the second takes the place of the first, which was never locked
+        with pool.lent(size) as memory:
+            memory[:] = 7
+            assert memory.size == size
+    assert not host_cuda.pinned
